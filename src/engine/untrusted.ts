@@ -1,0 +1,31 @@
+// Words from files, tools and the web on their way to the model: Garuda's own markers in them lose their force.
+import { stripEscapes, wellFormed } from './text.ts'
+
+/** Tags that mean something in Garuda's prompts. A look-alike in outside text is broken with a zero-width-free entity. */
+const markers =
+	/[<＜‹⟨](\s*[/／]?\s*)(system-reminder|garuda[a-z-]*|tool_result|web_result|mcp_result|memory|instructions|environment|attached|context|plan-mode|summary)\b/gi
+
+/** Outside text with Garuda's markers neutralised, terminal escapes and invisible tag characters removed. */
+export const clean = (text: string): string =>
+	neutralise(
+		wellFormed(stripEscapes(text))
+			.replace(/[\u{e0000}-\u{e007f}]/gu, '')
+			.replace(/[\u0001-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, ''),
+	)
+
+export const neutralise = (text: string): string => text.replace(markers, '&lt;$1$2')
+
+/** Outside text in a tag of Garuda's own: what is inside is data, not instructions. */
+export const wrap = (tag: string, attributes: Record<string, string>, text: string): string => {
+	const attrs = Object.entries(attributes)
+		.map(
+			([key, value]) =>
+				` ${key}="${value
+					.replace(/[\u0000-\u001f\u007f]/g, ' ')
+					.replaceAll('&', '&amp;')
+					.replaceAll('"', '&quot;')
+					.replaceAll('<', '&lt;')}"`,
+		)
+		.join('')
+	return `<${tag}${attrs}>\n${clean(text)}\n</${tag}>`
+}
