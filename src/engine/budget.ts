@@ -1,0 +1,116 @@
+// What a turn may spend: tokens and dollars reserved before a request and settled after it, steps, and repeated calls.
+import type { Message } from './types.ts'
+
+/** Rough tokens of a text: four characters each; good to a few percent on code, enough to decide when to stop. */
+export const estimateTokens = (chars: number): number => Math.ceil(chars / 4)
+
+/** Characters of messages as a request would carry them, roughly. */
+export const messageChars = (messages: readonly Message[]): number => {
+	let chars = 0
+	for (const message of messages)
+		for (const block of message.blocks) {
+			if (block.type === 'text' || block.type === 'thinking') chars += block.text.length
+			else if (block.type === 'tool_result') chars += block.text.length + 60
+			else if (block.type === 'tool_call') chars += block.name.length + JSON.stringify(block.input).length + 60
+			else chars += JSON.stringify(block.raw).length
+		}
+	return chars
+}
+
+export interface Reservation {
+	/** The output limit that the request may use: never more than what is left. */
+	maxOutput: number
+	/** What was really spent; null (failed or cancelled with no usage) counts the whole reservation as spent. */
+	settle(spent: { tokens: number; cost: number | null } | null): void
+}
+
+/**
+ * One budget a turn, shared with its children: every model call reserves its request and its output limit first.
+ * `limit` and `maxCost` of null mean unlimited. Prices are per token.
+ */
+export class TokenBudget {
+	used = 0
+	cost = 0
+	private held = 0
+	private heldCost = 0
+	private readonly limit: number | null
+	private readonly maxCost: number | null
+
+	constructor(limit: number | null, maxCost: number | null) {
+		this.limit = limit
+		this.maxCost = maxCost
+	}
+
+	/** The smallest answer worth asking for. */
+	static readonly floor = 256
+
+	/** Null when what is left does not cover the request and a minimal answer; says which budget ran out. */
+	reserve(
+		input: number,
+		maxOutput: number,
+		price: { input: number; output: number } | null,
+	): Reservation | 'token_budget' | 'cost_budget' {
+		let output = maxOutput
+		if (this.limit !== null) {
+			const left = this.limit - this.used - this.held - input
+			if (left < Math.min(TokenBudget.floor, maxOutput)) return 'token_budget'
+			output = Math.min(output, left)
+		}
+		const rate = price ?? { input: 0, output: 0 }
+		if (this.maxCost !== null) {
+			const left = this.maxCost - this.cost - this.heldCost - input * rate.input
+			const affordable = rate.output > 0 ? Math.floor(left / rate.output) : left >= 0 ? output : -1
+			if (affordable < Math.min(TokenBudget.floor, maxOutput)) return 'cost_budget'
+			output = Math.min(output, affordable)
+		}
+		const tokens = input + output
+		const cost = input * rate.input + output * rate.output
+		this.held += tokens
+		this.heldCost += cost
+		let open = true
+		return {
+			maxOutput: output,
+			settle: (spent) => {
+				if (!open) return
+				open = false
+				this.held -= tokens
+				this.heldCost -= cost
+				this.used += spent?.tokens ?? tokens
+				this.cost += spent ? (spent.cost ?? 0) : cost
+			},
+		}
+	}
+}
+
+/** Counts equal calls with equal results: a model that goes in a circle gets a hint, then is stopped. */
+export class RepeatWatch {
+	private last = ''
+	private count = 0
+	private readonly denied = new Map<string, number>()
+	private readonly hintAt: number
+	private readonly stopAt: number
+
+	constructor(hintAt: number, stopAt: number) {
+		this.hintAt = hintAt
+		this.stopAt = stopAt
+	}
+
+	/** One step's calls and results, as one text. */
+	step(signature: string): 'go' | 'hint' | 'stop' {
+		this.count = signature === this.last ? this.count + 1 : 1
+		this.last = signature
+		if (this.count >= this.stopAt) return 'stop'
+		return this.count >= this.hintAt ? 'hint' : 'go'
+	}
+
+	/** Denials of one tool without an allowed call of it between them: small changes to a denied call are the same circle. */
+	deniedCall(tool: string): 'go' | 'stop' {
+		const count = (this.denied.get(tool) ?? 0) + 1
+		this.denied.set(tool, count)
+		return count >= 3 ? 'stop' : 'go'
+	}
+
+	allowedCall(tool: string): void {
+		this.denied.delete(tool)
+	}
+}

@@ -1,0 +1,85 @@
+// The conversation as the model sees it, append-only, and its record in the journal. Between the turn and the session.
+import { estimateTokens, messageChars } from './budget.ts'
+import type { Message, Usage } from './types.ts'
+
+/** What kind of record an appended message becomes. */
+export type RecordOf =
+	| { type: 'user'; prompt: string }
+	| { type: 'note' }
+	| { type: 'results' }
+	| { type: 'assistant'; usage: Usage; model: string; stop: string; requestId?: string }
+
+export class History {
+	/** Read by requests; changed only here. */
+	messages: Message[]
+	/** Tokens of the last measured request and its answer, and how many messages that covered. */
+	private base = 0
+	private covered = 0
+	private readonly fixedChars: number
+	private readonly write: (message: Message, record: RecordOf) => Promise<void>
+
+	/** `fixedChars`: system prompt and tools; `write` puts a message into the journal and resolves when it is there. */
+	constructor(messages: Message[], fixedChars: number, write: (message: Message, record: RecordOf) => Promise<void>) {
+		this.messages = messages
+		this.fixedChars = fixedChars
+		this.write = write
+	}
+
+	async append(message: Message, record: RecordOf): Promise<void> {
+		if (message.blocks.length === 0) return
+		this.messages.push(message)
+		await this.write(message, record)
+	}
+
+	/** After a compaction: a new beginning; its record is the caller's. Thinking of kept messages is gone with it. */
+	replace(messages: Message[]): void {
+		this.messages = messages
+		this.base = 0
+		this.covered = 0
+	}
+
+	/** The provider counted the last request: later estimates start from its figure. */
+	measured(usage: Usage): void {
+		const total = usage.input + usage.cacheRead + usage.cacheWrite + usage.output
+		if (total === 0) return
+		this.base = total
+		// The answer that this usage covers is appended right after.
+		this.covered = this.messages.length + 1
+	}
+
+	/** Tokens that the next request would carry. */
+	tokens(): number {
+		if (this.base === 0) return estimateTokens(this.fixedChars + messageChars(this.messages))
+		return this.base + estimateTokens(messageChars(this.messages.slice(this.covered)))
+	}
+
+	/** Drops all thinking kept so far: what it was bound to has changed. New thinking after that is kept. */
+	stripThinking(): void {
+		for (const message of this.messages)
+			message.blocks = message.blocks.filter((block) => block.type !== 'thinking')
+		this.messages = this.messages.filter((message) => message.blocks.length > 0)
+	}
+
+	/** Leaves out what a provider named as unacceptable; says what it was, or null when it cannot be found. */
+	neutralise(index: number): string | null {
+		const message = this.messages[index]
+		if (!message) return null
+		let what = ''
+		message.blocks = message.blocks.map((block) => {
+			if (block.type === 'tool_result') {
+				what = 'a tool result'
+				return { ...block, text: '[left out: the provider refused this result]' }
+			}
+			if (block.type === 'opaque' || block.type === 'thinking') {
+				what ||= 'a provider block'
+				return { type: 'text', text: '[left out]' }
+			}
+			return block
+		})
+		if (what === '') {
+			what = `a message of the ${message.role === 'user' ? 'user' : 'model'}`
+			message.blocks = message.blocks.map((block) => (block.type === 'text' ? { type: 'text', text: '[left out: the provider refused this text]' } : block))
+		}
+		return what
+	}
+}
