@@ -1,0 +1,28 @@
+// A change as a unified diff, for questions and results: bounded, and it says what it leaves out.
+import type { FileChange } from '../types.ts'
+import { hunksOf } from './hunks.ts'
+
+/** The diff text of a change. At most about `max` characters: whole hunks first, then a part of one, then a count of the rest. */
+export const unified = (change: FileChange, max = 20_000): string => {
+	const hunks = hunksOf(change)
+	const out = [`--- ${change.old === null ? '/dev/null' : change.path}`, `+++ ${change.path}`]
+	if (hunks.length === 0) return `${out.join('\n')}\n(no difference)\n`
+	let size = 0
+	for (const hunk of hunks) {
+		const lines = [`@@ -${span(hunk.oldStart, hunk.oldLines)} +${span(hunk.newStart, hunk.newLines)} @@`]
+		for (const line of hunk.lines) {
+			size += line.length + 1
+			if (size > max) {
+				const left = hunk.lines.length - lines.length + 1
+				const more = hunks.length - hunk.index - 1
+				out.push(...lines, `[… ${left} more lines${more ? ` and ${more} more hunks` : ''} not shown …]`)
+				return `${out.join('\n')}\n`
+			}
+			lines.push(line)
+		}
+		out.push(...lines)
+	}
+	return `${out.join('\n')}\n`
+}
+
+const span = (start: number, lines: number): string => (lines === 1 ? String(start) : `${start},${lines}`)

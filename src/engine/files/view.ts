@@ -1,0 +1,157 @@
+// A file as the model reads it: numbered lines, bounded, saying what it left out. For read_file and for @mentions.
+import { ToolError } from '../errors.ts'
+import type { FileKind, Files, ResolvedPath, ToolContext } from '../ports.ts'
+import { cutHead, hasHidden } from '../text.ts'
+import { inWords, shownPath, sizeInWords } from './guard.ts'
+import { kindOf, looksLatin } from './kind.ts'
+import { renderNotebook } from './notebook.ts'
+import { listFolder, wayHere } from './open.ts'
+import type { Ranges } from './seen.ts'
+import { splitEnds } from './text-file.ts'
+
+export type ViewLimits = ToolContext['limits']
+
+export interface View {
+	path: string
+	text: string
+	hash: string
+	kind: FileKind
+	/** Lines that were shown whole. */
+	lines: Ranges
+	total: number
+	truncated: boolean
+}
+
+const lineMax = 2000
+
+/** One page of a text: lines from `offset` (1-based), at most `limit` lines and `budget` characters, but at least one line. */
+export const page = (
+	text: string,
+	offset: number,
+	limit: number,
+	budget: number,
+): { body: string; from: number; to: number; total: number; lines: Ranges } => {
+	const all = text.split('\n')
+	if (all.at(-1) === '') all.pop()
+	const total = all.length
+	const out: string[] = []
+	const lines: Ranges = []
+	let used = 0
+	let at = offset - 1
+	for (; at < Math.min(total, offset - 1 + limit); at++) {
+		const line = all[at]!
+		const clipped = line.length > lineMax
+		const shown = clipped
+			? `${cutHead(line, lineMax)}[… ${(line.length - lineMax).toLocaleString('en')} more characters of this line; grep shows the part around a match]`
+			: line
+		const row = `${at + 1}\t${shown}`
+		if (out.length > 0 && used + row.length + 1 > budget) break
+		used += row.length + 1
+		out.push(row)
+		if (!clipped) {
+			const last = lines.at(-1)
+			if (last && last[1] === at) last[1] = at + 1
+			else lines.push([at, at + 1])
+		}
+	}
+	return { body: out.join('\n'), from: offset, to: at, total, lines }
+}
+
+/** Characters a page may have: what the gate passes on without cutting, less what is said around it. */
+const budgetOf = (limits: ViewLimits): number => Math.max(500, Math.min(limits.readBytes, limits.resultChars) - 700)
+
+/** Reads and shows a file. ToolError for what cannot be shown: a folder (with its entries), images, binaries, devices. */
+export const viewFile = async (
+	files: Files,
+	resolved: ResolvedPath,
+	range: { offset?: number; limit?: number },
+	limits: ViewLimits,
+): Promise<View> => {
+	const shown = shownPath(resolved.shown)
+	const file = await files.read(resolved.path).catch(async (error) => {
+		throw (await folderError(resolved)) ?? error
+	})
+	if (file.path !== resolved.path) throw new ToolError(`${shown} was moved or replaced by a link meanwhile. Nothing was read.`)
+	const kind = kindOf(file.bytes)
+	const base = { path: file.path, hash: file.hash, kind: kind.kind }
+	if (kind.kind === 'empty') return { ...base, text: '[the file is empty]', lines: [], total: 0, truncated: false }
+	if (kind.kind === 'image')
+		throw new ToolError(
+			kind.broken
+				? `${shown} is a ${kind.label}: ${kind.broken}. It cannot be shown.`
+				: `${shown} is a ${kind.label}, ${sizeInWords(file.bytes.length)}. Images cannot be shown to the model yet (PNG, JPEG, GIF and WebP are recognised).`,
+		)
+	if (kind.kind === 'pdf')
+		throw new ToolError(`${shown} is a PDF document, ${sizeInWords(file.bytes.length)}. Get its text with bash (pdftotext), where that is installed.`)
+	if (kind.kind === 'binary' && !looksLatin(file.bytes)) {
+		const hint = kind.label.endsWith('image') ? 'Of images, only PNG, JPEG, GIF and WebP are recognised, and none can be shown yet.' : 'Look at it with bash (file, xxd, strings).'
+		throw new ToolError(`${shown} is not text: ${kind.label}, ${sizeInWords(file.bytes.length)}. ${hint}`)
+	}
+	const notes: string[] = []
+	const text = kind.kind === 'notebook' ? renderNotebook(Buffer.from(file.bytes).toString('utf8')) : textOf(file.bytes, kind.kind, shown, notes)
+	const { offset = 1, limit = limits.readLines } = range
+	const part = page(text, offset, Math.min(limit, limits.readLines), budgetOf(limits))
+	if (offset > part.total) throw new ToolError(`${shown} has ${part.total} line${part.total === 1 ? '' : 's'}; offset ${offset} is behind its end.`)
+	const more = part.to < part.total
+	if (kind.kind === 'notebook') notes.push('notebook shown as text; edit_file works on the source of one cell')
+	const whole = part.from === 1 && !more
+	const foot = whole
+		? `lines 1-${part.total} of ${part.total}: the whole file`
+		: `lines ${part.from}-${part.to} of ${part.total}${more ? `; go on with offset ${part.to + 1}` : '; this is the end'}`
+	return {
+		...base,
+		text: `${part.body}\n[${[foot, ...notes].join('; ')}]`,
+		// A rendering is not the file's own lines: seen as a whole or not at all.
+		lines: part.lines,
+		total: part.total,
+		truncated: !whole,
+	}
+}
+
+const textOf = (bytes: Uint8Array, kind: FileKind, shown: string, notes: string[]): string => {
+	if (kind === 'binary') {
+		notes.push('not UTF-8: bytes above 7F are shown as Latin-1; edit_file and write_file refuse this file')
+		return splitEnds(Buffer.from(bytes).toString('latin1')).text
+	}
+	const [first, second] = bytes
+	const wide = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+	let whole: string
+	try {
+		const decoder = new TextDecoder(wide ? (first === 0xff ? 'utf-16le' : 'utf-16be') : 'utf-8', { fatal: true })
+		whole = decoder.decode(bytes)
+	} catch {
+		throw new ToolError(`${shown} begins like UTF-16 text but is not valid UTF-16, ${sizeInWords(bytes.length)}. Look at it with bash (xxd, iconv).`)
+	}
+	if (wide) notes.push('UTF-16, kept by edits')
+	const { text, ends, usual } = splitEnds(whole)
+	const windows = ends.filter((end) => end === '\r\n').length
+	if (windows > 0) notes.push(windows === ends.length ? 'line ends CRLF, kept by edits' : `line ends mixed: ${windows} of ${ends.length} CRLF, kept by edits`)
+	else if (usual === '\r') notes.push('line ends CR, kept by edits')
+	const nuls = text.split('\0').length - 1
+	if (nuls > 0) notes.push(`${nuls} NUL character${nuls > 1 ? 's' : ''}, shown as ␀`)
+	else if (hasHidden(text)) notes.push('holds hidden or control characters')
+	if (!text.endsWith('\n')) notes.push('no newline at the end')
+	return text
+}
+
+const folderError = async (resolved: ResolvedPath): Promise<ToolError | null> => {
+	if (resolved.sensitive) return null
+	try {
+		const { text, count } = await viewFolder(resolved)
+		return new ToolError(`${shownPath(resolved.shown)} is a folder with ${count} entr${count === 1 ? 'y' : 'ies'}:\n${text}`)
+	} catch {
+		return null
+	}
+}
+
+/** A folder's entries, one a line, capped at 200. ToolError when it is no folder or off limits. */
+export const viewFolder = async (resolved: ResolvedPath): Promise<{ text: string; count: number }> => {
+	if (resolved.sensitive) throw new ToolError(`${shownPath(resolved.shown)} is off limits for the file tools: ${resolved.sensitive}.`)
+	try {
+		const names = await listFolder(resolved.path, await wayHere())
+		const head = names.slice(0, 200).map(shownPath)
+		return { text: [...head, ...(names.length > 200 ? [`[… ${names.length - 200} more]`] : [])].join('\n'), count: names.length }
+	} catch (error) {
+		throw inWords(error, resolved.shown)
+	}
+}
