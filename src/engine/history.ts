@@ -1,6 +1,8 @@
 // The conversation as the model sees it, append-only, and its record in the journal. Between the turn and the session.
 import { estimateTokens, messageChars } from './budget.ts'
-import type { Message, Usage } from './types.ts'
+import { oneLine } from './text.ts'
+import type { AgentEvent, Message, Usage } from './types.ts'
+import { noUsage } from './types.ts'
 
 /** What kind of record an appended message becomes. */
 export type RecordOf =
@@ -82,4 +84,34 @@ export class History {
 		}
 		return what
 	}
+}
+
+/** A conversation as the events that made it, for a front end that shows it anew. */
+export function asEvents(messages: readonly Message[]): AgentEvent[] {
+	const names = new Map<string, string>()
+	return messages.flatMap((message): AgentEvent[] => {
+		if (message.role === 'user')
+			return message.blocks.flatMap((block): AgentEvent[] => {
+				if (block.type === 'tool_result')
+					return [
+						{
+							type: 'tool_result',
+							callId: block.callId,
+							name: names.get(block.callId) ?? '',
+							status: block.status,
+							text: block.text,
+						},
+					]
+				return block.type === 'text' ? [{ type: 'user_text', text: block.text }] : []
+			})
+		const calls = message.blocks.flatMap((block): AgentEvent[] => {
+			if (block.type !== 'tool_call') return []
+			names.set(block.id, block.name)
+			const target = block.input.command ?? block.input.path ?? block.input.pattern
+			const title = oneLine(`${block.name} ${typeof target === 'string' ? target : ''}`)
+			const info = { title, kind: 'other', access: 'none', paths: [], key: '' } as const
+			return [{ type: 'tool_call', callId: block.id, name: block.name, input: block.input, info: { ...info, paths: [] } }]
+		})
+		return [{ type: 'message', message, usage: noUsage(), model: '', stop: 'end' }, ...calls]
+	})
 }

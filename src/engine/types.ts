@@ -178,6 +178,8 @@ export type AgentEvent =
 	| { type: 'answer'; id: string; choice: Choice }
 	| { type: 'step_end'; step: number; usage: Usage; contextTokens: number }
 	| { type: 'turn_end'; end: TurnEnd }
+	/** Only in `Session.history()`: what the user (or Garuda on their behalf) said. */
+	| { type: 'user_text'; text: string }
 	// between turns
 	| { type: 'mode'; mode: Mode }
 	| { type: 'model'; model: string; effort?: Effort }

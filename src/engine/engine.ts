@@ -1,0 +1,120 @@
+// The composition root: options become a Garuda, a Garuda opens sessions, a session gets all its parts here and nowhere else.
+import { realpath, stat } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
+import type { EngineOptions, Garuda, OpenOptions, Session } from './api.ts'
+import { systemClock } from './clock.ts'
+import { garudaPaths, prepareHome } from './config/paths.ts'
+import { createRedactor } from './config/redact.ts'
+import type { Settings } from './config/settings.ts'
+import { loadSettings } from './config/settings.ts'
+import { codeOf, UserError } from './errors.ts'
+import type { LiveSession } from './live-session.ts'
+import { createModelChoice } from './model-choice.ts'
+import type { Http } from './net/http.ts'
+import type { SessionStore } from './ports.ts'
+
+/**
+ * Makes the engine. Nothing is read or started before it is asked for; UserErrors come from `open` and the lists.
+ * One process may hold several.
+ */
+export function createEngine(options: EngineOptions): Garuda {
+	const clock = options.ports?.clock ?? systemClock
+	const paths = garudaPaths(options.home, options.root, options.garudaHome)
+	const sessions = new Set<Session>()
+	let transport: Promise<Http> | null = null
+	let rootPath: Promise<string> | null = null
+
+	const http = (settings: Settings | null): Promise<Http> => {
+		transport ??= (async () => {
+			const { createHttp } = await import('./net/http.ts')
+			const ca = settings?.model.ca
+			const pem = ca === undefined ? undefined : await readCa(ca)
+			return createHttp({ env: options.env, ...(pem === undefined ? {} : { ca: pem }) })
+		})()
+		return transport
+	}
+	const models = createModelChoice({ options, paths, clock, http })
+
+	/** The real path, taken once: a link that is moved later moves no session. */
+	const root = (): Promise<string> => {
+		rootPath ??= realFolder(options.root, 'The working folder')
+		return rootPath
+	}
+
+	async function store(redactor = createRedactor('list')): Promise<SessionStore> {
+		if (options.ports?.store) return options.ports.store
+		const real = await root()
+		const { createSessionStore } = await import('./session/journal.ts')
+		const place = garudaPaths(options.home, real, options.garudaHome)
+		return createSessionStore({
+			root: real,
+			projectDir: place.project.dir,
+			index: place.sessions,
+			origin: origin(options),
+			redactor,
+			clock,
+			version: options.version ?? '0',
+		})
+	}
+
+	async function open(how: OpenOptions = {}): Promise<Session> {
+		const real = await root()
+		const place = garudaPaths(options.home, real, options.garudaHome)
+		await prepareHome(place)
+		const loaded = await loadSettings(place, real)
+		const { assemble } = await import('./assemble.ts')
+		const extraDirs = await Promise.all((options.extraDirs ?? []).map((dir) => realFolder(dir, 'The added folder')))
+		const session: LiveSession = await assemble({ options, how, root: real, extraDirs, paths: place, loaded, clock, models, store, closed: () => sessions.delete(session) })
+		sessions.add(session)
+		return session
+	}
+
+	return {
+		root: options.root,
+		sessions: {
+			list: async () => (await store()).list(),
+			rename: async (id, title) => (await store()).rename(id, title),
+			remove: async (id) => {
+				if ([...sessions].some((one) => one.id === id)) throw new UserError('That session is open here.', 'Open another first: /new.')
+				await (await store()).remove(id)
+			},
+		},
+		models: {
+			list: models.list,
+			local: async (signal) => {
+				const { localServers } = await import('./model/local.ts')
+				return localServers(await http(null), signal)
+			},
+		},
+		readiness: models.readiness,
+		open,
+		async close() {
+			await Promise.all([...sessions].map((one) => one.close()))
+			if (transport) (await transport).close()
+		},
+	}
+}
+
+/** Whose journals these are: a file written by another machine or user is not trusted on resume. */
+const origin = (options: EngineOptions): string => `${options.hostname ?? 'this-machine'}/${options.uid ?? 0}`
+
+async function realFolder(path: string, what: string): Promise<string> {
+	if (!isAbsolute(path)) throw new UserError(`${what} is no absolute path: ${path}`)
+	try {
+		const real = await realpath(path)
+		if ((await stat(real)).isDirectory()) return real
+	} catch (error) {
+		if (codeOf(error) === 'ENOENT') throw new UserError(`${what} does not exist: ${path}`, 'Give the path of a folder.')
+		throw new UserError(`${what} cannot be opened: ${path} (${codeOf(error) ?? 'unknown error'})`)
+	}
+	throw new UserError(`${what} is no folder: ${path}`, 'Give the path of a folder.')
+}
+
+async function readCa(file: string): Promise<string> {
+	try {
+		const { readFile } = await import('node:fs/promises')
+		return await readFile(file, 'utf8')
+	} catch (error) {
+		throw new UserError(`The CA file of settings.json (model.ca) cannot be read: ${file} (${codeOf(error) ?? 'unknown error'})`)
+	}
+}
