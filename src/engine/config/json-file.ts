@@ -1,0 +1,150 @@
+// JSON files that people write, read with care: settings, models and credentials pass here on their way in.
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { codeOf, UserError } from '../errors.ts'
+
+export interface JsonFile {
+	file: string
+	text: string
+	value: unknown
+}
+
+export interface ReadOptions {
+	/** Refuse a link in the last part of the path. */
+	noFollow?: boolean
+	/** Called with the open handle before anything is read. */
+	check?(handle: FileHandle): Promise<void>
+}
+
+const maxBytes = 1 << 20
+/** Tried on broken JSON only: never changes the file. */
+const keep = 'The file was left as it is: mend it, or move it away to start without it.'
+
+/**
+ * The parsed file, or null when there is none. Anything else is a UserError that names file, line and column and never
+ * quotes the text (it may be a key). Opens without blocking, so that a FIFO cannot hold the start.
+ */
+export async function readJsonFile(file: string, options: ReadOptions = {}): Promise<JsonFile | null> {
+	let handle: FileHandle
+	try {
+		const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
+		handle = await open(file, flags | (options.noFollow ? constants.O_NOFOLLOW : 0))
+	} catch (error) {
+		const code = codeOf(error)
+		if (code === 'ENOENT' || code === 'ENOTDIR') return null
+		if (code === 'ELOOP' || code === 'EMLINK')
+			throw new UserError(`${file} is a link, and no link is followed here.`, 'Put the file itself there.')
+		if (code === 'ENXIO') throw new UserError(`${file} is no regular file.`, 'Put a JSON file there, or remove it.')
+		throw new UserError(`${file} cannot be read (${code ?? 'unknown error'}).`, 'Check its owner and mode.')
+	}
+	try {
+		const stat = await handle.stat()
+		if (!stat.isFile()) throw new UserError(`${file} is no regular file.`, 'Put a JSON file there, or remove it.')
+		await options.check?.(handle)
+		if (stat.size > maxBytes) throw new UserError(`${file} is larger than 1 MiB.`, keep)
+		const bytes = await handle.readFile()
+		return parseJson(file, bytes)
+	} finally {
+		await handle.close()
+	}
+}
+
+function parseJson(file: string, bytes: Uint8Array): JsonFile {
+	let text: string
+	try {
+		text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+	} catch {
+		throw new UserError(`${file} is not UTF-8.`, 'Save it as UTF-8 (without a byte order mark).')
+	}
+	if (text.startsWith('\ufeff'))
+		throw new UserError(
+			`${file}:1:1: starts with a byte order mark (BOM), which JSON does not allow.`,
+			'Save it as UTF-8 without BOM.',
+		)
+	if (text.trim() === '') throw new UserError(`${file}:1:1: is empty.`, 'Write {} into it, or remove it.')
+	try {
+		return { file, text, value: JSON.parse(text) as unknown }
+	} catch (error) {
+		const { offset, why } = explain(text, error)
+		throw new UserError(`${file}:${lineColumn(text, offset)}: ${why}`, keep)
+	}
+}
+
+/** The place and kind of a mistake; of V8's message only the position is used, since it quotes the text. */
+function explain(text: string, error: unknown): { offset: number; why: string } {
+	const found = /position (\d+)/.exec(error instanceof Error ? error.message : '')
+	const offset = found ? Number(found[1]) : text.trimEnd().length
+	const here = text.slice(offset, offset + 2)
+	if (here.startsWith('/') || here.startsWith('#')) return { offset, why: 'JSON has no comments; remove this one' }
+	const before = text.slice(0, offset).trimEnd()
+	if (/^[}\]]/.test(here) && before.endsWith(','))
+		return { offset: before.length - 1, why: 'a comma too many before the end' }
+	if (here.startsWith("'")) return { offset, why: 'JSON wants double quotes' }
+	if (offset >= text.trimEnd().length)
+		return { offset, why: 'the JSON ends too early: a bracket or quote is not closed' }
+	return { offset, why: 'this is no valid JSON from here on' }
+}
+
+const lineColumn = (text: string, offset: number): string => {
+	const before = text.slice(0, offset).split('\n')
+	return `${before.length}:${before.at(-1)!.length + 1}`
+}
+
+/** "line:column" of the value at `path` in valid JSON text; of the nearest parent when it is not there. */
+export function locate(text: string, path: readonly (string | number)[]): string {
+	let at = 0
+	const space = () => {
+		while (/\s/.test(text[at] ?? 'x')) at++
+	}
+	const string = (): string => {
+		const from = at++
+		while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+		return JSON.parse(text.slice(from, ++at)) as string
+	}
+	const skip = (): void => {
+		space()
+		if (text[at] === '"') return void string()
+		if (text[at] !== '{' && text[at] !== '[') {
+			while (at < text.length && !/[,\]}\s]/.test(text[at]!)) at++
+			return
+		}
+		let depth = 0
+		do {
+			if (text[at] === '"') {
+				string()
+				continue
+			}
+			if (/[{[]/.test(text[at]!)) depth++
+			if (/[}\]]/.test(text[at]!)) depth--
+			at++
+		} while (depth > 0 && at < text.length)
+	}
+	space()
+	let best = at
+	for (const step of path) {
+		const array = text[at] === '['
+		if (!array && text[at] !== '{') break
+		at++
+		let found = false
+		for (let index = 0; at < text.length; index++) {
+			space()
+			if (/[}\]]/.test(text[at] ?? '}')) break
+			const name = array ? index : string()
+			if (!array) {
+				space()
+				at++ // the colon
+				space()
+			}
+			if (name === step) {
+				best = at
+				found = true
+				break
+			}
+			skip()
+			space()
+			if (text[at] === ',') at++
+		}
+		if (!found) break
+	}
+	return lineColumn(text, best)
+}

@@ -1,0 +1,141 @@
+// What keys look like: one entry a kind, each found by a cheap anchor first. Used by the redactor only.
+
+export interface SecretPattern {
+	kind: string
+	/** Plain texts, one of which is in every match: without them the expression is not run. */
+	anchors: string[]
+	/** Global. The secret is group 1, or the whole match. */
+	find: RegExp
+	/** Whether a match is really one; false alarms cost the model its data. */
+	check?(secret: string): boolean
+}
+
+/** Shannon entropy in bits per character. */
+export function entropy(text: string): number {
+	const counts = new Map<string, number>()
+	for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1)
+	let bits = 0
+	for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length)
+	return bits
+}
+
+/** Words that stand where a secret would: examples, templates, references to a variable. */
+const placeholder =
+	/^(?:x+|\*+|\.+|-+|_+|0+|your[-_ ].*|my[-_](?:secret|password|token|key).*|change[-_]?me.*|placeholder|example.*|dummy.*|test|none|null|undefined|true|false|secret|password|token|redacted.*|.*\.\.\.|<.*>|\$\{?.*|%.*%|\{\{.*|process\.env.*|os\.environ.*|env\(.*|self\..*|this\..*|[a-z]+[A-Z][A-Za-z]*\(.*)$/i
+
+const looksRandom = (text: string): boolean => entropy(text) >= 3 && /\d/.test(text) && /[A-Za-z]/.test(text)
+
+/** A value after a name that says "secret": random enough, and not a path, a hash of a lock file, a UUID or a word. */
+export function secretValue(value: string, quoted = true): boolean {
+	if (value.length < 8 || value.length > 512 || placeholder.test(value)) return false
+	if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(value)) return false
+	// Unquoted code: an identifier, perhaps with a digit or two.
+	if (!quoted && /^[A-Za-z_$][\w$.?!]*$/.test(value) && (value.match(/\d/g)?.length ?? 0) < 3) return false
+	if (/^(?:https?:|file:|\.{0,2}\/|~\/|[A-Za-z]:\\|sha\d+[-:])/.test(value)) return false
+	if (/^[a-z]+(?:[-_. ][a-z]+)*$/i.test(value)) return quoted && entropy(value) >= 4.2 && value.length >= 24
+	if (/^[\w$]+(?:\.[\w$]+)+(?:\(.*)?$/.test(value) && entropy(value) < 4) return false
+	if (/[()[\]{}<>;]/.test(value)) return false
+	return entropy(value) >= 2.9 && (/\d/.test(value) || /[^\w]/.test(value) || entropy(value) >= 3.8)
+}
+
+const jwtHead = (text: string): boolean => {
+	try {
+		return /"alg"|"typ"|"enc"/.test(Buffer.from(text.split('.')[0]!, 'base64url').toString('latin1'))
+	} catch {
+		return false
+	}
+}
+
+export const secretPatterns: readonly SecretPattern[] = [
+	{ kind: 'anthropic-key', anchors: ['sk-ant-'], find: /\bsk-ant-[\w-]{16,}/g },
+	{ kind: 'openrouter-key', anchors: ['sk-or-'], find: /\bsk-or-[\w-]{16,}/g },
+	{
+		kind: 'openai-key',
+		anchors: ['sk-'],
+		find: /(?<![\w-])sk-(?!ant-|or-)(?:proj-|svcacct-|admin-|live-)?[\w-]{20,}/g,
+		check: (text) => looksRandom(text.slice(3)) && /[A-Z]|\d{3}/.test(text),
+	},
+	{
+		kind: 'stripe-key',
+		anchors: ['k_live_', 'k_test_', 'whsec_'],
+		find: /\b(?:[srp]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[\w/+=-]{24,})/g,
+	},
+	{
+		kind: 'github-token',
+		anchors: ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_'],
+		find: /\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255})/g,
+	},
+	{
+		kind: 'gitlab-token',
+		anchors: ['glpat-', 'gldt-', 'glrt-', 'glcbt-', 'glptt-'],
+		find: /\bgl(?:pat|dt|rt|cbt|ptt)-[\w.-]{20,}/g,
+	},
+	{ kind: 'bitbucket-token', anchors: ['ATBB', 'ATATT'], find: /\b(?:ATBB[A-Za-z0-9]{28,}|ATATT3[\w=-]{60,})/g },
+	{ kind: 'aws-key-id', anchors: ['AKIA', 'ASIA'], find: /\b(?:AKIA|ASIA)[A-Z2-7]{16}\b/g },
+	{
+		kind: 'aws-secret',
+		anchors: ['aws', 'AWS', 'SecretAccessKey', 'secretAccessKey'],
+		find: /(?:aws_?secret_?(?:access_?)?key(?:_id)?|secret_?access_?key)["']?\s{0,4}[:=]\s{0,4}["']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])/gi,
+	},
+	{ kind: 'google-key', anchors: ['AIza'], find: /\bAIza[\w-]{35}(?![\w-])/g },
+	{ kind: 'google-oauth', anchors: ['ya29.', 'GOCSPX-'], find: /\b(?:ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,})/g },
+	{
+		kind: 'azure-key',
+		anchors: ['AccountKey=', 'SharedAccessKey=', 'sig='],
+		find: /(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,88}={0,2})|(?<=[?&]sig=)([A-Za-z0-9%+/]{40,}(?:=|%3D)?)/g,
+	},
+	{
+		kind: 'slack-token',
+		anchors: ['xox', 'xapp-', 'hooks.slack.com'],
+		find: /\b(?:xox[abeoprs]-[\w-]{10,}|xapp-\d-[\w-]{20,})|(?<=hooks\.slack\.com\/services\/)[\w/]{20,}/g,
+	},
+	{
+		kind: 'npm-token',
+		anchors: ['npm_', '_authToken'],
+		find: /\bnpm_[A-Za-z0-9]{36}\b|(?<=_authToken\s{0,4}=\s{0,4})([^\s$"']{16,})/g,
+	},
+	{ kind: 'pypi-token', anchors: ['pypi-AgE'], find: /\bpypi-AgE[\w-]{50,}/g },
+	{ kind: 'huggingface-token', anchors: ['hf_'], find: /\bhf_[A-Za-z0-9]{30,}\b/g },
+	{ kind: 'groq-key', anchors: ['gsk_'], find: /\bgsk_[A-Za-z0-9]{32,}\b/g },
+	{ kind: 'xai-key', anchors: ['xai-'], find: /\bxai-[A-Za-z0-9]{40,}\b/g },
+	{ kind: 'perplexity-key', anchors: ['pplx-'], find: /\bpplx-[A-Za-z0-9]{32,}\b/g },
+	{ kind: 'replicate-key', anchors: ['r8_'], find: /\br8_[A-Za-z0-9]{30,}\b/g },
+	{ kind: 'tavily-key', anchors: ['tvly-'], find: /\btvly-[\w-]{20,}/g },
+	{ kind: 'sendgrid-key', anchors: ['SG.'], find: /\bSG\.[\w-]{16,32}\.[\w-]{32,64}/g },
+	{ kind: 'twilio-key', anchors: ['SK'], find: /\bSK[0-9a-f]{32}\b/g },
+	{ kind: 'telegram-token', anchors: [':AA'], find: /\b\d{8,10}:AA[\w-]{33}(?![\w-])/g },
+	{
+		kind: 'discord-token',
+		anchors: ['.G', '.X', '.Y'],
+		find: /\b[MNO][A-Za-z\d_-]{23,27}\.[GXY][\w-]{5}\.[\w-]{27,40}/g,
+	},
+	{ kind: 'digitalocean-token', anchors: ['dop_v1_', 'doo_v1_'], find: /\bdo[op]_v1_[0-9a-f]{64}\b/g },
+	{ kind: 'docker-token', anchors: ['dckr_pat_', 'dckr_oat_'], find: /\bdckr_[po]at_[\w-]{20,}/g },
+	{ kind: 'vault-token', anchors: ['hvs.', 'hvb.'], find: /\bhv[sb]\.[\w-]{24,}/g },
+	{ kind: 'linear-key', anchors: ['lin_api_', 'lin_oauth_'], find: /\blin_(?:api|oauth)_[A-Za-z0-9]{32,}/g },
+	{ kind: 'shopify-token', anchors: ['shpat_', 'shpss_', 'shpca_'], find: /\bshp(?:at|ss|ca)_[0-9a-fA-F]{32}\b/g },
+	{ kind: 'age-key', anchors: ['AGE-SECRET-KEY-'], find: /\bAGE-SECRET-KEY-1[0-9A-Z]{58}/g },
+	{ kind: 'jwt', anchors: ['eyJ'], find: /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/g, check: jwtHead },
+	{
+		kind: 'private-key',
+		anchors: ['PRIVATE KEY'],
+		// Up to the end line; a key cut off (clipped output) goes to the end of its base64 lines.
+		find: /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?!-----BEGIN )[\s\S]){0,20000}?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:\s|\\n)*[A-Za-z0-9+/=:, -]{16,})+/g,
+	},
+	{
+		kind: 'url-password',
+		anchors: ['://'],
+		find: /(?<=[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'`<>]{0,100}:)([^\s/@"'`<>]{3,200})(?=@[\w[])/gi,
+		check: (text) => !/^(?:x+|\*+|password|pass|pwd|secret|token|\$.*|<.*|\{.*|%.*%|\[redacted.*)$/i.test(text),
+	},
+	{
+		kind: 'bearer',
+		anchors: ['earer ', 'asic ', 'oken '],
+		find: /(?<=\bauthorization["']?\s{0,4}[:=]\s{0,4}["']?(?:bearer|basic|token)\s{1,4})([\w.~+/=-]{16,})/gi,
+		check: (text) => !placeholder.test(text),
+	},
+]
+
+/** The end of a name that says its value is a secret. */
+export const secretName =
+	/(?:secret|passw(?:or)?d|passphrase|passwd|pwd|token|api[_-]?key|apikey|access[_-]?key|private[_-]?key|client[_-]?secret|credentials?|auth[_-]?key|encryption[_-]?key|signing[_-]?key|license[_-]?key)s?["']?\s{0,4}(?:=>|:=|=|:)\s{0,4}/gi

@@ -1,0 +1,260 @@
+// Settings: defaults, the user's ~/.garuda/settings.json and the project's, merged. Read once at the start of a session.
+import { realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { UserError } from '../errors.ts'
+import type { Effort, Json } from '../types.ts'
+import { type JsonFile, locate, readJsonFile } from './json-file.ts'
+import type { GarudaPaths } from './paths.ts'
+import type { SettingsFile } from './settings-schema.ts'
+
+export interface Settings {
+	/** `auto`: the OS sandbox, or the host with a notice and a question per command where there is none. */
+	executor: 'auto' | 'sandbox' | 'host'
+	/** `strict`: never outside the sandbox, no AF_UNIX. */
+	profile: 'standard' | 'strict'
+	/** Rule texts; see docs/permissions.md. `rules` holds the same with their origin. */
+	allow: string[]
+	ask: string[]
+	deny: string[]
+	/** Whole commands that may leave the sandbox with no question. */
+	outside: string[]
+	rules: RuleText[]
+	sandbox: { writePaths: string[]; denyRead: string[]; blockUnix: boolean }
+	env: { allow: string[] }
+	web: { allowLocalhost: boolean }
+	limits: {
+		steps: number
+		/** The same call with the same result this often: a hint, then the stop. */
+		repeatHint: number
+		repeatStop: number
+		resultChars: number
+		readLines: number
+		readBytes: number
+		bashTimeoutMs: number
+		bashMaxTimeoutMs: number
+		/** Tokens a turn may use in all; absent: no limit. */
+		turnTokens?: number
+	}
+	model: {
+		/** A stream with no byte for this long has failed. */
+		idleMs: number
+		/** A notice when nothing came for this long. */
+		noticeMs: number
+		firstRetryMs: number
+		maxRetryMs: number
+		/** A file of CA certificates (PEM) trusted besides the built-in ones. */
+		ca?: string
+		/** Hosts besides this machine that may be reached by plain http. */
+		allowHttp?: string[]
+	}
+	/** Tokens: kept free for a reply, and of the newest messages kept as they are. */
+	compaction: { auto: boolean; reserve: number; keep: number }
+	undo: boolean
+	todo: boolean
+	effort?: Effort
+	/** US dollars for one turn. */
+	maxCost?: number
+	notifications: boolean
+	memory: boolean
+	instructions: boolean
+}
+
+export type Level = 'user' | 'project' | 'flag'
+export type RuleList = 'allow' | 'ask' | 'deny' | 'outside'
+
+/** A rule as written, with the place a message can name. */
+export interface RuleText {
+	list: RuleList
+	text: string
+	level: Level
+	file: string
+	line: number
+}
+
+export interface LoadedSettings {
+	settings: Settings
+	/** For the person, in order. */
+	notices: string[]
+	sources: { file: string; level: 'user' | 'project' }[]
+	/** Parts of the project's file that loosen safety and were left out; null when there are none. */
+	held: Record<string, Json> | null
+}
+
+/** What holds without any file. Fresh at each call. */
+export const defaultSettings = (): Settings => ({
+	executor: 'auto',
+	profile: 'standard',
+	allow: [],
+	ask: [],
+	deny: [],
+	outside: [],
+	rules: [],
+	sandbox: { writePaths: [], denyRead: [], blockUnix: false },
+	env: { allow: [] },
+	web: { allowLocalhost: false },
+	limits: {
+		steps: 200,
+		repeatHint: 3,
+		repeatStop: 5,
+		resultChars: 30_000,
+		readLines: 2000,
+		readBytes: 256 * 1024,
+		bashTimeoutMs: 120_000,
+		bashMaxTimeoutMs: 600_000,
+	},
+	model: { idleMs: 300_000, noticeMs: 20_000, firstRetryMs: 1000, maxRetryMs: 60_000 },
+	compaction: { auto: true, reserve: 13_000, keep: 20_000 },
+	undo: true,
+	todo: false,
+	notifications: true,
+	memory: true,
+	instructions: true,
+})
+
+/**
+ * User settings, then the project's on top. The project may only tighten: what loosens safety is left out with one
+ * notice and returned in `held`. Where both files are one real path (root = home) it is the user's. A broken file is a
+ * UserError with file, line, column and field; no file is ever written. zod loads only when a file exists.
+ */
+export async function loadSettings(
+	paths: Pick<GarudaPaths, 'settings' | 'project'>,
+	_root?: string,
+): Promise<LoadedSettings> {
+	const user = await readJsonFile(paths.settings)
+	const same = (await realFile(paths.settings)) === (await realFile(paths.project.settings))
+	// The project's file is untrusted: a link could point the parser at any file.
+	const project = same ? null : await readJsonFile(paths.project.settings, { noFollow: true })
+	const settings = defaultSettings()
+	const notices: string[] = []
+	const sources: LoadedSettings['sources'] = []
+	let held: LoadedSettings['held'] = null
+	if (user) {
+		sources.push({ file: user.file, level: 'user' })
+		const values = await check(user, notices)
+		overlay(settings, values)
+		addRules(settings, values, user, 'user')
+	}
+	if (project) {
+		sources.push({ file: project.file, level: 'project' })
+		const values = await check(project, notices)
+		held = holdBack(values, settings)
+		if (held)
+			notices.push(
+				`${project.file}: left out, since it loosens safety: ${describe(held)}. Put it into ${paths.settings} to use it.`,
+			)
+		if (values.undo === false && settings.undo) notices.push(`${project.file} turns undo off.`)
+		tighten(settings, values)
+		addRules(settings, values, project, 'project')
+	}
+	const { limits } = settings
+	if (limits.bashTimeoutMs > limits.bashMaxTimeoutMs)
+		throw new UserError(
+			`limits.bashTimeoutMs (${limits.bashTimeoutMs}) is above limits.bashMaxTimeoutMs (${limits.bashMaxTimeoutMs}).`,
+			`Change one of them in ${sources.map((one) => one.file).join(' or ')}.`,
+		)
+	for (const list of ['allow', 'ask', 'deny', 'outside'] as const)
+		settings[list] = settings.rules.filter((rule) => rule.list === list).map((rule) => rule.text)
+	return { settings, notices, sources, held }
+}
+
+/** The JSON schema (draft 7) of a settings file, for docs and editors. */
+export async function settingsJsonSchema(): Promise<Json> {
+	const { jsonSchema } = await import('./settings-schema.ts')
+	return jsonSchema()
+}
+
+async function check(file: JsonFile, notices: string[]): Promise<SettingsFile> {
+	const { checkSettings } = await import('./settings-schema.ts')
+	return checkSettings(file, notices)
+}
+
+/** Real path of a file that may be missing: its folder's real path and its name. */
+async function realFile(file: string): Promise<string> {
+	try {
+		return await realpath(file)
+	} catch {
+		const dir = await realpath(dirname(file)).catch(() => dirname(file))
+		return join(dir, file.slice(dirname(file).length + 1))
+	}
+}
+
+const groups = ['sandbox', 'env', 'web', 'limits', 'model', 'compaction'] as const
+const plain = [
+	'executor',
+	'profile',
+	'undo',
+	'todo',
+	'effort',
+	'maxCost',
+	'notifications',
+	'memory',
+	'instructions',
+] as const
+
+/** The file's values over what is there, group by group; rule lists go by `addRules`. */
+function overlay(settings: Settings, values: SettingsFile): void {
+	for (const key of plain) if (values[key] !== undefined) Object.assign(settings, { [key]: values[key] })
+	for (const key of groups) if (values[key]) Object.assign(settings[key], values[key])
+}
+
+/** Lists of the project come on top of the user's; limits on money only fall. */
+function tighten(settings: Settings, values: SettingsFile): void {
+	const { denyRead } = settings.sandbox
+	const { maxCost } = settings
+	overlay(settings, values)
+	settings.sandbox.denyRead = [...new Set([...denyRead, ...(values.sandbox?.denyRead ?? [])])]
+	if (maxCost !== undefined && values.maxCost !== undefined) settings.maxCost = Math.min(maxCost, values.maxCost)
+}
+
+const strictness = { host: 0, auto: 1, sandbox: 2 }
+
+/** Takes what loosens safety out of a project's values. Everything not listed here either tightens or is no matter of safety. */
+function holdBack(values: SettingsFile, user: Settings): Record<string, Json> | null {
+	const held: Record<string, Json> = {}
+	if (values.executor !== undefined && strictness[values.executor] < strictness[user.executor]) {
+		held.executor = values.executor
+		delete values.executor
+	}
+	if (values.profile === 'standard' && user.profile === 'strict') {
+		held.profile = values.profile
+		delete values.profile
+	}
+	for (const list of ['allow', 'outside'] as const) {
+		if (values[list]?.length) held[list] = values[list]
+		delete values[list]
+	}
+	const take = (group: 'sandbox' | 'env' | 'web' | 'model', key: string, loosens: (value: unknown) => boolean) => {
+		const part = values[group] as Record<string, unknown> | undefined
+		if (part?.[key] === undefined) return
+		if (loosens(part[key])) held[`${group}.${key}`] = part[key] as Json
+		delete part[key]
+	}
+	const filled = (value: unknown) => Array.isArray(value) && value.length > 0
+	take('sandbox', 'writePaths', filled)
+	if (values.sandbox?.blockUnix === false) take('sandbox', 'blockUnix', () => user.sandbox.blockUnix)
+	take('env', 'allow', filled)
+	if (values.web?.allowLocalhost === true) take('web', 'allowLocalhost', () => true)
+	// Who is trusted on the way to the model is never a project's word.
+	take('model', 'ca', () => true)
+	take('model', 'allowHttp', filled)
+	return Object.keys(held).length > 0 ? held : null
+}
+
+const describe = (held: Record<string, Json>): string =>
+	Object.entries(held)
+		.map(([key, value]) => {
+			const text = JSON.stringify(value).replace(
+				/[^\x20-\x7e]/g,
+				(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+			)
+			return `${key}: ${text.length > 200 ? `${text.slice(0, 199)}…` : text}`
+		})
+		.join('; ')
+
+function addRules(settings: Settings, values: SettingsFile, { file, text }: JsonFile, level: 'user' | 'project'): void {
+	for (const list of ['deny', 'ask', 'allow', 'outside'] as const)
+		for (const [index, rule] of (values[list] ?? []).entries()) {
+			const line = Number(locate(text, [list, index]).split(':')[0])
+			settings.rules.push({ list, text: rule, level, file, line })
+		}
+}
