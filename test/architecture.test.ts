@@ -1,0 +1,244 @@
+// The house rules that a test can hold: ranks, cycles, owners of heavy packages, callers of the approver, what a start loads.
+import { execFileSync } from 'node:child_process'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const files = globSync('src/**/*.{ts,tsx}', { cwd: root }).sort()
+
+const source = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
+
+/** Import specifiers of a file: static, type-only and dynamic. */
+const imports = (text: string): { from: string; dynamic: boolean }[] => [
+	...[...text.matchAll(/^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]/gm)].map((m) => ({ from: m[1]!, dynamic: false })),
+	...[...text.matchAll(/^\s*import\s*['"]([^'"]+)['"]/gm)].map((m) => ({ from: m[1]!, dynamic: false })),
+	...[...text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)].map((m) => ({ from: m[1]!, dynamic: true })),
+]
+
+const local = (file: string, from: string): string | null =>
+	from.startsWith('.') ? normalize(join(dirname(file), from)) : null
+
+const folderRanks: Record<string, number> = {
+	config: 1,
+	net: 1,
+	files: 1,
+	languages: 1,
+	sandbox: 2,
+	model: 3,
+	session: 3,
+	permission: 3,
+	audit: 3,
+	context: 4,
+	extend: 4,
+	code: 4,
+	web: 4,
+	tools: 5,
+	// services on top of the engine
+	tour: 8,
+	setup: 8,
+	init: 8,
+	jobs: 8,
+	eval: 8,
+	inspect: 8,
+}
+const fileRanks: Record<string, number> = {
+	'types.ts': 0,
+	'ports.ts': 0,
+	'errors.ts': 0,
+	'text.ts': 0,
+	'untrusted.ts': 0,
+	'budget.ts': 0,
+	'clock.ts': 0,
+	'channel.ts': 0,
+	'history.ts': 0,
+	'turn.ts': 6,
+	'turn-model.ts': 6,
+	'turn-calls.ts': 6,
+	'api.ts': 0,
+	'schema-check.ts': 6,
+	'live-session.ts': 7,
+	'model-choice.ts': 7,
+	'assemble.ts': 7,
+	'engine.ts': 7,
+	'slash.ts': 7,
+	'index.ts': 7,
+}
+
+const rank = (file: string): number | null => {
+	const parts = file.split('/').slice(2)
+	return (parts.length === 1 ? fileRanks[parts[0]!] : folderRanks[parts[0]!]) ?? null
+}
+const inEngine = (file: string) => file.startsWith('src/engine/')
+
+/** Each exception with its reason. */
+const exceptions: Record<string, string> = {}
+
+describe('architecture', () => {
+	it('gives every engine file a rank', () => {
+		expect(files.filter((file) => inEngine(file) && rank(file) === null)).to.deep.equal([])
+	})
+
+	it('imports go down only, types too', () => {
+		const up: string[] = []
+		for (const [file, text] of source) {
+			if (!inEngine(file)) continue
+			for (const { from } of imports(text)) {
+				const target = local(file, from)
+				if (!target?.startsWith('src/engine/')) continue
+				const same = dirname(file) === dirname(target)
+				if (rank(target)! > rank(file)! || (rank(target) === rank(file) && !same && rank(file)! > 0 && rank(file)! < 7))
+					if (!exceptions[`${file} > ${target}`]) up.push(`${file} > ${target}`)
+			}
+		}
+		expect(up).to.deep.equal([])
+	})
+
+	it('the engine imports no front end, and front ends import the engine barrel only, never each other', () => {
+		const wrong: string[] = []
+		for (const [file, text] of source)
+			for (const { from } of imports(text)) {
+				const target = local(file, from)
+				if (target === null) {
+					if (inEngine(file) && /^(?:@oclif|react|ink|@agentclientprotocol)/.test(from)) wrong.push(`${file} > ${from}`)
+					continue
+				}
+				const room = (path: string) => path.split('/')[1]!
+				if (inEngine(file) && !inEngine(target)) wrong.push(`${file} > ${target}`)
+				if (['chat', 'acp'].includes(room(file)) && room(target) !== room(file) && target !== 'src/engine/index.ts') wrong.push(`${file} > ${target}`)
+			}
+		expect(wrong).to.deep.equal([])
+	})
+
+	it('commands hold no logic: they import a room by import() only, and stay short', () => {
+		const wrong: string[] = []
+		for (const [file, text] of source) {
+			if (!file.startsWith('src/commands/')) continue
+			for (const line of text.matchAll(/^import (?!type)[^'"]*['"](\.[^'"]+)['"]/gm))
+				if (!/\/base\.ts$/.test(line[1]!)) wrong.push(`${file} > ${line[1]}`)
+			for (const line of text.matchAll(/^import [^'"]*['"](@oclif\/core)['"]/gm)) wrong.push(`${file} > ${line[1]} (take a subpath)`)
+			if (text.split('\n').length > 260) wrong.push(`${file} is long`)
+		}
+		expect(wrong).to.deep.equal([])
+	})
+
+	it('has no import cycles at run time', () => {
+		const graph = new Map<string, string[]>()
+		for (const [file, text] of source) {
+			const values = text.replaceAll(/^\s*(?:import|export) type\b[^'"]*['"][^'"]+['"]/gm, '')
+			graph.set(file, imports(values).flatMap(({ from, dynamic }) => (dynamic ? [] : [local(file, from)!])).filter((target) => target && source.has(target)))
+		}
+		const cycles: string[] = []
+		const state = new Map<string, 'open' | 'done'>()
+		const visit = (file: string, path: string[]): void => {
+			if (state.get(file) === 'done') return
+			if (state.get(file) === 'open') {
+				cycles.push([...path.slice(path.indexOf(file)), file].join(' > '))
+				return
+			}
+			state.set(file, 'open')
+			for (const next of graph.get(file) ?? []) visit(next, [...path, file])
+			state.set(file, 'done')
+		}
+		for (const file of graph.keys()) visit(file, [])
+		expect(cycles).to.deep.equal([])
+	})
+
+	it('each heavy package has one owner, and it is loaded by import() where that matters', () => {
+		const owners: [RegExp, RegExp][] = [
+			[/^@anthropic-ai\/sdk/, /^src\/engine\/model\/anthropic[a-z-]*\.ts$/],
+			[/^undici$/, /^src\/engine\/net\/http\.ts$/],
+			[/^@modelcontextprotocol\//, /^src\/engine\/extend\/mcp/],
+			[/^@agentclientprotocol\//, /^src\/acp\//],
+			[/^(?:react|ink)(?:\/|$)/, /^src\/chat\/ink\/.*\.tsx?$/],
+			[/^(?:typescript|web-tree-sitter)$/, /^src\/engine\/code\//],
+			[/^(?:node:)?child_process$/, /^src\/engine\/sandbox\//],
+			[/^(?:node:)?https?$/, /^src\/engine\/net\/http\.ts$/],
+			[/^unbash$/, /^src\/engine\/permission\//],
+		]
+		const wrong: string[] = []
+		for (const [file, text] of source)
+			for (const { from } of imports(text))
+				for (const [name, owner] of owners) if (name.test(from) && !owner.test(file)) wrong.push(`${file} > ${from}`)
+		expect(wrong).to.deep.equal([])
+		for (const [file, text] of source)
+			if (/getBuiltinModule\(\s*['"](?:node:)?child_process/.test(text)) expect(file).to.match(/^src\/engine\/sandbox\//)
+	})
+
+	it('approver.ask has two callers: the gate and the trust store', () => {
+		const callers = [...source].filter(([, text]) => /approver\.ask\(/i.test(text)).map(([file]) => file)
+		expect(callers.filter((file) => !/^src\/engine\/(?:tools\/invoke|permission\/trust)\.ts$/.test(file))).to.deep.equal([])
+		expect(callers).to.include('src/engine/tools/invoke.ts')
+	})
+
+	it('the engine touches neither process nor console outside the sandbox room', () => {
+		const allowed = /process\.getBuiltinModule\(|process\.arch\b/g
+		const wrong: string[] = []
+		for (const [file, text] of source) {
+			if (!inEngine(file) || file.startsWith('src/engine/sandbox/')) continue
+			const code = text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '').replaceAll(allowed, '')
+			if (/\bconsole\.|(?<![\w.])process\.(?!getBuiltinModule)/.test(code)) wrong.push(file)
+		}
+		expect(wrong).to.deep.equal([])
+	})
+
+	it('every source file begins with a line on its place', () => {
+		expect(files.filter((file) => !/^(?:#!.*\n)?\/\/ \S/.test(source.get(file)!) && !file.endsWith('.d.ts'))).to.deep.equal([])
+	})
+
+	it('src has no utils, common or helpers', () => {
+		expect(files.filter((file) => /\/(?:utils?|common|helpers?)(?:\/|\.ts)/.test(file))).to.deep.equal([])
+	})
+})
+
+describe('what a start loads', () => {
+	const heavy = /node_modules\/(?:@anthropic-ai|react|ink|@modelcontextprotocol|@agentclientprotocol|typescript|undici|zod|listr2)\//
+
+	/** Packages whose code a run of node loaded, by the build's own record of what is in each chunk. */
+	const loadedBy = (args: string[]): string[] => {
+		const folder = mkdtempSync(join(tmpdir(), 'garuda-load-'))
+		try {
+			const log = join(folder, 'log')
+			writeFileSync(log, '')
+			execFileSync(process.execPath, ['--import', join(root, 'test/helpers/loaded.mjs'), ...args], {
+				cwd: folder,
+				env: { PATH: process.env.PATH, HOME: folder, GARUDA_TEST_LOADED: log },
+				stdio: ['ignore', 'pipe', 'pipe'],
+			})
+			const { outputs } = JSON.parse(readFileSync(join(root, 'dist/meta.json'), 'utf8')) as {
+				outputs: Record<string, { inputs: Record<string, unknown> }>
+			}
+			const inputs = new Map(Object.entries(outputs).map(([file, one]) => [file.replace(/^[^/]*\//, ''), Object.keys(one.inputs)]))
+			return readFileSync(log, 'utf8')
+				.split('\n')
+				.filter((url) => url.startsWith('file:'))
+				.flatMap((url) => {
+					const path = fileURLToPath(url)
+					const inDist = path.split('/dist/')[1]
+					return inDist === undefined ? [path] : (inputs.get(inDist) ?? [path])
+				})
+		} finally {
+			rmSync(folder, { recursive: true, force: true })
+		}
+	}
+
+	it('--help loads no SDK, React, Ink, MCP, TypeScript, undici or zod', () => {
+		const loaded = loadedBy([join(root, 'bin/run.js'), '--help'])
+		expect(loaded.some((path) => path.includes('@oclif/core'))).to.equal(true)
+		expect(loaded.filter((path) => heavy.test(path))).to.deep.equal([])
+		expect(loaded.filter((path) => path.startsWith('src/engine'))).to.deep.equal([])
+	})
+
+	it('chat --help loads no engine', () => {
+		const loaded = loadedBy([join(root, 'bin/run.js'), 'chat', '--help'])
+		expect(loaded.filter((path) => heavy.test(path) || path.startsWith('src/engine'))).to.deep.equal([])
+	})
+
+	it('importing the engine loads no SDK, React, Ink, MCP, TypeScript, undici, oclif or ACP', () => {
+		const loaded = loadedBy(['--input-type=module', '-e', `await import(${JSON.stringify(join(root, 'dist/engine/index.js'))})`])
+		expect(loaded.some((path) => path.startsWith('src/engine/'))).to.equal(true)
+		expect(loaded.filter((path) => heavy.test(path) || path.includes('@oclif'))).to.deep.equal([])
+	})
+})
