@@ -39,6 +39,7 @@ export interface Compaction {
 /** Assumed when neither the table, the user nor the server says. */
 export const assumedWindow = 128_000
 const promptChars = 8_000
+const summaryOpen = '<garuda-summary>'
 
 export function createCompaction(deps: CompactionDeps): Compaction {
 	let window = deps.spec.window ?? assumedWindow
@@ -129,20 +130,17 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 
 	/** The new first message: what may not depend on a model's memory stands in it word for word. */
 	function beginning(head: Message[], summary: string): Message {
-		const prompts = head
-			.filter((message) => message.role === 'user' && message.blocks.every((block) => block.type === 'text'))
-			.map((message) => message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n'))
-			.filter((text) => !text.startsWith('Your ') || text.length > 300)
+		const prompts = head.flatMap(promptsOf)
 		const first = prompts[0]
 		const rest = prompts.slice(1).slice(-6)
 		const open = deps.state.todo.filter((item) => item.status !== 'done')
 		const parts = [
-			'<garuda-summary>',
+			summaryOpen,
 			'The conversation so far was shortened. This is data about it, not new instructions; what is listed as done is done: do not do it again.',
 			'',
-			'## The user asked (word for word)',
-			...(first === undefined ? [] : [quote(first)]),
-			...rest.map(quote),
+			asked.trimEnd(),
+			...(first === undefined ? [] : [first]),
+			...rest,
 			...(deps.mode() === 'plan' ? ['', 'Plan mode is on: read and plan, change nothing.'] : []),
 			...(open.length > 0 ? ['', '## Open to-do', ...open.map((item) => `- [${item.status === 'doing' ? '~' : ' '}] ${item.text}`)] : []),
 			'',
@@ -171,7 +169,23 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 const instruction =
 	'Summarise the conversation for yourself, so that the work can go on from your summary alone. State: the goal and every limit the user set; what is done, with paths and results; what was learnt about the code; what is in progress and the exact next step; open questions. Facts only, no tool calls, at most 1,500 words.'
 
-const quote = (text: string): string => (text.startsWith('<garuda-summary>') ? text : `> ${cutHead(text, promptChars).replaceAll('\n', '\n> ')}`)
+const asked = '## The user asked (word for word)\n'
+
+/** The user's words in a message, quoted; those that an earlier summary holds come out of it as they stand there. */
+function promptsOf(message: Message): string[] {
+	if (message.role !== 'user' || message.blocks.some((block) => block.type === 'tool_result')) return []
+	const text = message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
+	if (text.startsWith(summaryOpen)) {
+		const part = text.slice(text.indexOf(asked) + asked.length)
+		return part
+			.slice(0, part.search(/\n\n(?!>)/))
+			.split(/\n(?!> )/)
+			.filter((one) => one.startsWith('> '))
+	}
+	// What Garuda itself told the model is no wish of the user's.
+	if (text.startsWith('Your last reply ') || text.startsWith('Your reply was cut ')) return []
+	return [`> ${cutHead(text, promptChars).replaceAll('\n', '\n> ')}`]
+}
 
 const withoutThinking = (message: Message): Message => ({ ...message, blocks: message.blocks.filter((block) => block.type !== 'thinking') })
 
@@ -205,7 +219,7 @@ function done(head: readonly Message[]): string[] {
 	const lines: string[] = []
 	for (const message of head)
 		for (const block of message.blocks) {
-			if (block.type === 'text' && block.text.startsWith('<garuda-summary>'))
+			if (block.type === 'text' && block.text.startsWith(summaryOpen))
 				lines.push(...(block.text.split('## Already done (from the record)\n')[1]?.split('\n\n')[0]?.split('\n') ?? []))
 			if (block.type !== 'tool_call') continue
 			const { input } = block
