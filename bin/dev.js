@@ -5,7 +5,8 @@ import { execute } from '@oclif/core'
 
 const args = process.argv.slice(2)
 const first = args[0]
-if (first === undefined || (first.startsWith('-') && !['--help', '-h', '--version'].includes(first))) args.unshift('chat')
+if (first === undefined || (first.startsWith('-') && !['--help', '-h', '--version'].includes(first)))
+	args.unshift('chat')
 await execute({
 	args,
 	development: true,

@@ -24,7 +24,11 @@ for (const [name, command, args] of steps) {
 	const begun = Date.now()
 	const tests = name === 'tests'
 	const env = { ...process.env, ...(flags.has('--long') ? { GARUDA_LONG: '1' } : {}) }
-	const result = spawnSync(command, args, { stdio: ['ignore', tests ? 'inherit' : 'pipe', tests ? 'inherit' : 'pipe'], encoding: 'utf8', env })
+	const result = spawnSync(command, args, {
+		stdio: ['ignore', tests ? 'inherit' : 'pipe', tests ? 'inherit' : 'pipe'],
+		encoding: 'utf8',
+		env,
+	})
 	const ok = result.status === 0
 	if (!ok) failed++
 	console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((Date.now() - begun) / 1000).toFixed(1)} s)`)

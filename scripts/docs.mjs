@@ -9,7 +9,10 @@ const own = Object.values(manifest.commands)
 	.filter((command) => command.pluginName === 'garuda' && !command.hidden)
 	.sort((a, b) => (a.id < b.id ? -1 : 1))
 
-const cell = (text) => String(text ?? '').replaceAll('|', '\\|').replaceAll('\n', ' ')
+const cell = (text) =>
+	String(text ?? '')
+		.replaceAll('|', '\\|')
+		.replaceAll('\n', ' ')
 
 function cli() {
 	const lines = [
@@ -38,12 +41,19 @@ function cli() {
 		if (command.examples?.length) {
 			lines.push('', '```sh')
 			for (const example of command.examples)
-				lines.push(String(example.command ?? example).replaceAll('<%= config.bin %>', 'garuda').replaceAll('<%= command.id %>', words))
+				lines.push(
+					String(example.command ?? example)
+						.replaceAll('<%= config.bin %>', 'garuda')
+						.replaceAll('<%= command.id %>', words),
+				)
 			lines.push('```')
 		}
 		lines.push('')
 	}
-	return `${lines.join('\n').replaceAll(/\n{3,}/g, '\n\n').trimEnd()}\n`
+	return `${lines
+		.join('\n')
+		.replaceAll(/\n{3,}/g, '\n\n')
+		.trimEnd()}\n`
 }
 
 const snapshot = () =>
@@ -63,7 +73,10 @@ async function schemas() {
 	const { schemas } = await import('../dist/engine/index.js')
 	if (!schemas) return {}
 	return Object.fromEntries(
-		Object.entries(await schemas()).map(([name, schema]) => [`docs/schemas/${name}.schema.json`, `${JSON.stringify(schema, null, 2)}\n`]),
+		Object.entries(await schemas()).map(([name, schema]) => [
+			`docs/schemas/${name}.schema.json`,
+			`${JSON.stringify(schema, null, 2)}\n`,
+		]),
 	)
 }
 
@@ -76,5 +89,6 @@ for (const [file, text] of Object.entries(wanted)) {
 	mkdirSync(dirname(file), { recursive: true })
 	writeFileSync(file, text)
 }
-if (stale.length > 0) console.log(`${checking ? 'stale' : 'wrote'}: ${stale.join(', ')}${checking ? ' (npm run docs, look, commit)' : ''}`)
+if (stale.length > 0)
+	console.log(`${checking ? 'stale' : 'wrote'}: ${stale.join(', ')}${checking ? ' (npm run docs, look, commit)' : ''}`)
 process.exit(checking && stale.length > 0 ? 1 : 0)

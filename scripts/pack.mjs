@@ -21,7 +21,10 @@ writeFileSync(
 	`${JSON.stringify({ name, version, description, license, type, bin, exports, engines, dependencies, oclif, files }, null, 2)}\n`,
 )
 cpSync('bin', 'pack/bin', { recursive: true, filter: (file) => !file.endsWith('dev.js') })
-cpSync('dist', 'pack/dist', { recursive: true, filter: (file) => !/dist\/(?:meta|stamp|oclif\.manifest)\.json$/.test(file) })
+cpSync('dist', 'pack/dist', {
+	recursive: true,
+	filter: (file) => !/dist\/(?:meta|stamp|oclif\.manifest)\.json$/.test(file),
+})
 for (const file of ['oclif.manifest.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) cpSync(file, `pack/${file}`)
 execFileSync(
 	process.execPath,

@@ -13,7 +13,10 @@ const source = new Map(files.map((file) => [file, readFileSync(join(root, file),
 
 /** Import specifiers of a file: static, type-only and dynamic. */
 const imports = (text: string): { from: string; dynamic: boolean }[] => [
-	...[...text.matchAll(/^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]/gm)].map((m) => ({ from: m[1]!, dynamic: false })),
+	...[...text.matchAll(/^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]/gm)].map((m) => ({
+		from: m[1]!,
+		dynamic: false,
+	})),
 	...[...text.matchAll(/^\s*import\s*['"]([^'"]+)['"]/gm)].map((m) => ({ from: m[1]!, dynamic: false })),
 	...[...text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)].map((m) => ({ from: m[1]!, dynamic: true })),
 ]
@@ -107,7 +110,8 @@ describe('architecture', () => {
 				}
 				const room = (path: string) => path.split('/')[1]!
 				if (inEngine(file) && !inEngine(target)) wrong.push(`${file} > ${target}`)
-				if (['chat', 'acp'].includes(room(file)) && room(target) !== room(file) && target !== 'src/engine/index.ts') wrong.push(`${file} > ${target}`)
+				if (['chat', 'acp'].includes(room(file)) && room(target) !== room(file) && target !== 'src/engine/index.ts')
+					wrong.push(`${file} > ${target}`)
 			}
 		expect(wrong).to.deep.equal([])
 	})
@@ -118,7 +122,8 @@ describe('architecture', () => {
 			if (!file.startsWith('src/commands/')) continue
 			for (const line of text.matchAll(/^import (?!type)[^'"]*['"](\.[^'"]+)['"]/gm))
 				if (!/\/base\.ts$/.test(line[1]!)) wrong.push(`${file} > ${line[1]}`)
-			for (const line of text.matchAll(/^import [^'"]*['"](@oclif\/core)['"]/gm)) wrong.push(`${file} > ${line[1]} (take a subpath)`)
+			for (const line of text.matchAll(/^import [^'"]*['"](@oclif\/core)['"]/gm))
+				wrong.push(`${file} > ${line[1]} (take a subpath)`)
 			if (text.split('\n').length > 260) wrong.push(`${file} is long`)
 		}
 		expect(wrong).to.deep.equal([])
@@ -128,7 +133,12 @@ describe('architecture', () => {
 		const graph = new Map<string, string[]>()
 		for (const [file, text] of source) {
 			const values = text.replaceAll(/^\s*(?:import|export) type\b[^'"]*['"][^'"]+['"]/gm, '')
-			graph.set(file, imports(values).flatMap(({ from, dynamic }) => (dynamic ? [] : [local(file, from)!])).filter((target) => target && source.has(target)))
+			graph.set(
+				file,
+				imports(values)
+					.flatMap(({ from, dynamic }) => (dynamic ? [] : [local(file, from)!]))
+					.filter((target) => target && source.has(target)),
+			)
 		}
 		const cycles: string[] = []
 		const state = new Map<string, 'open' | 'done'>()
@@ -164,12 +174,15 @@ describe('architecture', () => {
 				for (const [name, owner] of owners) if (name.test(from) && !owner.test(file)) wrong.push(`${file} > ${from}`)
 		expect(wrong).to.deep.equal([])
 		for (const [file, text] of source)
-			if (/getBuiltinModule\(\s*['"](?:node:)?child_process/.test(text)) expect(file).to.match(/^src\/engine\/sandbox\//)
+			if (/getBuiltinModule\(\s*['"](?:node:)?child_process/.test(text))
+				expect(file).to.match(/^src\/engine\/sandbox\//)
 	})
 
 	it('approver.ask has two callers: the gate and the trust store', () => {
 		const callers = [...source].filter(([, text]) => /approver\.ask\(/i.test(text)).map(([file]) => file)
-		expect(callers.filter((file) => !/^src\/engine\/(?:tools\/invoke|permission\/trust)\.ts$/.test(file))).to.deep.equal([])
+		expect(
+			callers.filter((file) => !/^src\/engine\/(?:tools\/invoke|permission\/trust)\.ts$/.test(file)),
+		).to.deep.equal([])
 		expect(callers).to.include('src/engine/tools/invoke.ts')
 	})
 
@@ -178,14 +191,16 @@ describe('architecture', () => {
 		const wrong: string[] = []
 		for (const [file, text] of source) {
 			if (!inEngine(file) || file.startsWith('src/engine/sandbox/')) continue
-			const code = text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '').replaceAll(allowed, '')
+			const code = text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '').replaceAll(allowed, '')
 			if (/\bconsole\.|(?<![\w.])process\.(?!getBuiltinModule)/.test(code)) wrong.push(file)
 		}
 		expect(wrong).to.deep.equal([])
 	})
 
 	it('every source file begins with a line on its place', () => {
-		expect(files.filter((file) => !/^(?:#!.*\n)?\/\/ \S/.test(source.get(file)!) && !file.endsWith('.d.ts'))).to.deep.equal([])
+		expect(
+			files.filter((file) => !/^(?:#!.*\n)?\/\/ \S/.test(source.get(file)!) && !file.endsWith('.d.ts')),
+		).to.deep.equal([])
 	})
 
 	it('src has no utils, common or helpers', () => {
@@ -194,7 +209,8 @@ describe('architecture', () => {
 })
 
 describe('what a start loads', () => {
-	const heavy = /node_modules\/(?:@anthropic-ai|react|ink|@modelcontextprotocol|@agentclientprotocol|typescript|undici|zod|listr2)\//
+	const heavy =
+		/node_modules\/(?:@anthropic-ai|react|ink|@modelcontextprotocol|@agentclientprotocol|typescript|undici|zod|listr2)\//
 
 	/** Packages whose code a run of node loaded, by the build's own record of what is in each chunk. */
 	const loadedBy = (args: string[]): string[] => {
@@ -210,7 +226,9 @@ describe('what a start loads', () => {
 			const { outputs } = JSON.parse(readFileSync(join(root, 'dist/meta.json'), 'utf8')) as {
 				outputs: Record<string, { inputs: Record<string, unknown> }>
 			}
-			const inputs = new Map(Object.entries(outputs).map(([file, one]) => [file.replace(/^[^/]*\//, ''), Object.keys(one.inputs)]))
+			const inputs = new Map(
+				Object.entries(outputs).map(([file, one]) => [file.replace(/^[^/]*\//, ''), Object.keys(one.inputs)]),
+			)
 			return readFileSync(log, 'utf8')
 				.split('\n')
 				.filter((url) => url.startsWith('file:'))
@@ -237,7 +255,11 @@ describe('what a start loads', () => {
 	})
 
 	it('importing the engine loads no SDK, React, Ink, MCP, TypeScript, undici, oclif or ACP', () => {
-		const loaded = loadedBy(['--input-type=module', '-e', `await import(${JSON.stringify(join(root, 'dist/engine/index.js'))})`])
+		const loaded = loadedBy([
+			'--input-type=module',
+			'-e',
+			`await import(${JSON.stringify(join(root, 'dist/engine/index.js'))})`,
+		])
 		expect(loaded.some((path) => path.startsWith('src/engine/'))).to.equal(true)
 		expect(loaded.filter((path) => heavy.test(path) || path.includes('@oclif'))).to.deep.equal([])
 	})

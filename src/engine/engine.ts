@@ -64,7 +64,18 @@ export function createEngine(options: EngineOptions): Garuda {
 		const loaded = await loadSettings(place, real)
 		const { assemble } = await import('./assemble.ts')
 		const extraDirs = await Promise.all((options.extraDirs ?? []).map((dir) => realFolder(dir, 'The added folder')))
-		const session: LiveSession = await assemble({ options, how, root: real, extraDirs, paths: place, loaded, clock, models, store, closed: () => sessions.delete(session) })
+		const session: LiveSession = await assemble({
+			options,
+			how,
+			root: real,
+			extraDirs,
+			paths: place,
+			loaded,
+			clock,
+			models,
+			store,
+			closed: () => sessions.delete(session),
+		})
 		sessions.add(session)
 		return session
 	}
@@ -75,7 +86,8 @@ export function createEngine(options: EngineOptions): Garuda {
 			list: async () => (await store()).list(),
 			rename: async (id, title) => (await store()).rename(id, title),
 			remove: async (id) => {
-				if ([...sessions].some((one) => one.id === id)) throw new UserError('That session is open here.', 'Open another first: /new.')
+				if ([...sessions].some((one) => one.id === id))
+					throw new UserError('That session is open here.', 'Open another first: /new.')
 				await (await store()).remove(id)
 			},
 		},
@@ -115,6 +127,8 @@ async function readCa(file: string): Promise<string> {
 		const { readFile } = await import('node:fs/promises')
 		return await readFile(file, 'utf8')
 	} catch (error) {
-		throw new UserError(`The CA file of settings.json (model.ca) cannot be read: ${file} (${codeOf(error) ?? 'unknown error'})`)
+		throw new UserError(
+			`The CA file of settings.json (model.ca) cannot be read: ${file} (${codeOf(error) ?? 'unknown error'})`,
+		)
 	}
 }

@@ -57,8 +57,7 @@ export class History {
 
 	/** Drops all thinking kept so far: what it was bound to has changed. New thinking after that is kept. */
 	stripThinking(): void {
-		for (const message of this.messages)
-			message.blocks = message.blocks.filter((block) => block.type !== 'thinking')
+		for (const message of this.messages) message.blocks = message.blocks.filter((block) => block.type !== 'thinking')
 		this.messages = this.messages.filter((message) => message.blocks.length > 0)
 	}
 
@@ -80,7 +79,9 @@ export class History {
 		})
 		if (what === '') {
 			what = `a message of the ${message.role === 'user' ? 'user' : 'model'}`
-			message.blocks = message.blocks.map((block) => (block.type === 'text' ? { type: 'text', text: '[left out: the provider refused this text]' } : block))
+			message.blocks = message.blocks.map((block) =>
+				block.type === 'text' ? { type: 'text', text: '[left out: the provider refused this text]' } : block,
+			)
 		}
 		return what
 	}
@@ -110,7 +111,9 @@ export function asEvents(messages: readonly Message[]): AgentEvent[] {
 			const target = block.input.command ?? block.input.path ?? block.input.pattern
 			const title = oneLine(`${block.name} ${typeof target === 'string' ? target : ''}`)
 			const info = { title, kind: 'other', access: 'none', paths: [], key: '' } as const
-			return [{ type: 'tool_call', callId: block.id, name: block.name, input: block.input, info: { ...info, paths: [] } }]
+			return [
+				{ type: 'tool_call', callId: block.id, name: block.name, input: block.input, info: { ...info, paths: [] } },
+			]
 		})
 		return [{ type: 'message', message, usage: noUsage(), model: '', stop: 'end' }, ...calls]
 	})

@@ -7,8 +7,8 @@ import { expandMentions } from './context/mentions.ts'
 import { messageOf, UserError } from './errors.ts'
 import { asEvents, History, type RecordOf } from './history.ts'
 import type { Clock, ModelClient, Redactor, SessionRecord, SessionWriter, Snapshots, Tool, ToolState } from './ports.ts'
-import type { Turnmark } from './session/resume.ts'
 import { schemaCheck } from './schema-check.ts'
+import type { Turnmark } from './session/resume.ts'
 import { titleOf } from './session/title.ts'
 import { oneLine } from './text.ts'
 import { createGate, type Gate, type GateDeps } from './tools/invoke.ts'
@@ -61,7 +61,10 @@ export interface SessionParts {
 	system: string
 	tools: Tool[]
 	specs: ToolSpec[]
-	gate: Omit<GateDeps, 'mode' | 'emit' | 'record' | 'beforeChange' | 'decide' | 'remember' | 'tools' | 'state' | 'redactor' | 'root'>
+	gate: Omit<
+		GateDeps,
+		'mode' | 'emit' | 'record' | 'beforeChange' | 'decide' | 'remember' | 'tools' | 'state' | 'redactor' | 'root'
+	>
 	decide(
 		tool: Tool,
 		info: Parameters<GateDeps['decide']>[1],
@@ -202,7 +205,10 @@ export class LiveSession implements Session {
 		return this.begin(options.signal, async (signal) => {
 			const started = this.p.clock.now()
 			await this.mark(`!${command}`)
-			const outcome = await this.gate.invoke({ id: `user-${started.toString(36)}`, name: 'bash', input: { command } }, signal)
+			const outcome = await this.gate.invoke(
+				{ id: `user-${started.toString(36)}`, name: 'bash', input: { command } },
+				signal,
+			)
 			this.pendingNotes.push(wrap('garuda-user-command', { command, status: outcome.status }, outcome.text))
 			const denied = outcome.status === 'denied'
 			return {
@@ -277,8 +283,7 @@ export class LiveSession implements Session {
 			const mark = this.turns.at(-1)
 			if (this.p.snapshots && mark?.turn === turn && this.changed) {
 				const before = await this.snapshot?.()
-				const after =
-					before?.id == null ? null : await this.p.snapshots.take(turn, new AbortController().signal)
+				const after = before?.id == null ? null : await this.p.snapshots.take(turn, new AbortController().signal)
 				mark.to = after?.id ?? null
 				const note = before?.note ?? after?.note
 				await this.write({ type: 'snapshot', time: time(), turn, id: mark.to, ...(note ? { note } : {}) })
@@ -298,7 +303,10 @@ export class LiveSession implements Session {
 	/** The user's words become a message: mentions attached, notes of Garuda in front, redacted before anything is sent. */
 	private async takeIn(prompt: PromptInput, schema: Json | undefined, signal: AbortSignal): Promise<void> {
 		const parts: string[] = []
-		if (this.stopped) parts.push('<garuda-note>The user stopped the task before this message. Do not go on with it unless asked.</garuda-note>')
+		if (this.stopped)
+			parts.push(
+				'<garuda-note>The user stopped the task before this message. Do not go on with it unless asked.</garuda-note>',
+			)
 		if (this.modeNow !== this.modeTold) {
 			parts.push(this.modeNow === 'plan' ? planNote : buildNote)
 			this.modeTold = this.modeNow
@@ -307,25 +315,41 @@ export class LiveSession implements Session {
 		const text = neutralise(prompt.text)
 		parts.push(text)
 		if (text.includes('@')) {
-			const { attachments, notices } = await expandMentions(text, { files: this.p.gate.files, limits: this.p.gate.limits, state: this.p.state })
-			for (const one of attachments) parts.push(wrap('attached', { path: one.path }, one.text))
+			const { attachments, notices } = await expandMentions(text, {
+				files: this.p.gate.files,
+				limits: this.p.gate.limits,
+				state: this.p.state,
+			})
+			for (const one of attachments) parts.push(wrap('garuda-attached', { path: one.path }, one.text))
 			for (const notice of notices) this.emit({ type: 'notice', level: 'warning', text: notice })
 		}
-		for (const one of prompt.context ?? []) parts.push(wrap('context', { source: one.label }, one.text))
+		for (const one of prompt.context ?? []) parts.push(wrap('garuda-context', { source: one.label }, one.text))
 		if (schema !== undefined)
-			parts.push(`<garuda-note>End with one JSON value alone, no prose and no code fence, that fits this JSON schema: ${JSON.stringify(schema)}</garuda-note>`)
+			parts.push(
+				`<garuda-note>End with one JSON value alone, no prose and no code fence, that fits this JSON schema: ${JSON.stringify(schema)}</garuda-note>`,
+			)
 		this.stopped = false
 		if (signal.aborted) this.stopped = true
 		await this.mark(prompt.text)
 		const redacted = this.p.redactor.redact(parts.join('\n\n'))
-		await this.log.append({ role: 'user', blocks: [{ type: 'text', text: redacted }] }, { type: 'user', prompt: this.p.redactor.redact(prompt.text) })
+		await this.log.append(
+			{ role: 'user', blocks: [{ type: 'text', text: redacted }] },
+			{ type: 'user', prompt: this.p.redactor.redact(prompt.text) },
+		)
 	}
 
 	/** A new turn begins here; what was undone before it is gone. */
 	private async mark(prompt: string): Promise<void> {
 		this.undone = []
 		const words = this.p.redactor.redact(prompt)
-		this.turns.push({ turn: this.turns.length + 1, messages: this.log.messages.length, from: null, to: null, prompt: words, ended: null })
+		this.turns.push({
+			turn: this.turns.length + 1,
+			messages: this.log.messages.length,
+			from: null,
+			to: null,
+			prompt: words,
+			ended: null,
+		})
 		if (this.title === null) {
 			this.title = titleOf(words)
 			await this.write({ type: 'title', time: this.p.clock.now(), title: this.title })
@@ -346,7 +370,10 @@ export class LiveSession implements Session {
 		if (this.running) throw new UserError('A turn is running in this session.', 'Change the model after it.')
 		const choice = await this.p.chooseModel(name)
 		if (this.p.limits.cost !== null && choice.spec.price === null)
-			throw new UserError(`The price of ${choice.name} is unknown, so a cost limit cannot hold.`, 'Set its price in models.json, or leave the limit out.')
+			throw new UserError(
+				`The price of ${choice.name} is unknown, so a cost limit cannot hold.`,
+				'Set its price in models.json, or leave the limit out.',
+			)
 		this.choice = choice
 		await this.changedModel()
 	}
@@ -354,7 +381,10 @@ export class LiveSession implements Session {
 	async setEffort(effort: Effort | null): Promise<void> {
 		const { efforts } = this.choice.spec
 		if (effort !== null && !efforts.includes(effort))
-			throw new UserError(`${this.choice.name} has no effort "${effort}".`, efforts.length ? `It takes: ${efforts.join(', ')}.` : 'It takes none.')
+			throw new UserError(
+				`${this.choice.name} has no effort "${effort}".`,
+				efforts.length ? `It takes: ${efforts.join(', ')}.` : 'It takes none.',
+			)
 		this.effort = effort ?? undefined
 		await this.changedModel()
 	}
@@ -428,7 +458,13 @@ export class LiveSession implements Session {
 		this.undone.push({ mark, messages })
 		await this.write({ type: 'undo', time: this.p.clock.now(), turn: mark.turn })
 		this.p.state.seen.clear()
-		return { done: true, restored: moved.restored, conflicts: [], prompt: mark.prompt, message: said('Undid', moved.restored, mark) }
+		return {
+			done: true,
+			restored: moved.restored,
+			conflicts: [],
+			prompt: mark.prompt,
+			message: said('Undid', moved.restored, mark),
+		}
 	}
 
 	async redo(): Promise<UndoResult> {
@@ -443,17 +479,34 @@ export class LiveSession implements Session {
 		this.turns.push(entry.mark)
 		await this.write({ type: 'redo', time: this.p.clock.now(), turn: entry.mark.turn })
 		this.p.state.seen.clear()
-		return { done: true, restored: moved.restored, conflicts: [], prompt: entry.mark.prompt, message: said('Redid', moved.restored, entry.mark) }
+		return {
+			done: true,
+			restored: moved.restored,
+			conflicts: [],
+			prompt: entry.mark.prompt,
+			message: said('Redid', moved.restored, entry.mark),
+		}
 	}
 
-	private async moveFiles(to: string | null, from: string | null): Promise<{ ok: true; restored: string[] } | { ok: false; conflicts: string[]; message: string }> {
+	private async moveFiles(
+		to: string | null,
+		from: string | null,
+	): Promise<{ ok: true; restored: string[] } | { ok: false; conflicts: string[]; message: string }> {
 		if (to === null && from === null) return { ok: true, restored: [] }
 		if (to === null || from === null || !this.p.snapshots)
-			return { ok: false, conflicts: [], message: 'No snapshot of that turn was kept, so its files cannot be put back.' }
+			return {
+				ok: false,
+				conflicts: [],
+				message: 'No snapshot of that turn was kept, so its files cannot be put back.',
+			}
 		const { restored, conflicts } = await this.p.snapshots.restore(to, from)
 		if (conflicts.length === 0) return { ok: true, restored }
 		const names = conflicts.slice(0, 10).join(', ')
-		return { ok: false, conflicts, message: `Nothing was put back: ${names} changed since that turn. Save or revert ${conflicts.length === 1 ? 'it' : 'them'} first.` }
+		return {
+			ok: false,
+			conflicts,
+			message: `Nothing was put back: ${names} changed since that turn. Save or revert ${conflicts.length === 1 ? 'it' : 'them'} first.`,
+		}
 	}
 
 	async diff(which: 'last' | 'all' = 'last'): Promise<string> {
@@ -537,7 +590,15 @@ export class LiveSession implements Session {
 		if (record.type === 'note') return this.write({ type: 'user', time, message, prompt: '' })
 		if (record.type === 'results') return this.write({ type: 'results', time, message })
 		const { usage, model, stop, requestId } = record
-		return this.write({ type: 'assistant', time, message, usage: { ...usage }, model, stop, ...(requestId === undefined ? {} : { requestId }) })
+		return this.write({
+			type: 'assistant',
+			time,
+			message,
+			usage: { ...usage },
+			model,
+			stop,
+			...(requestId === undefined ? {} : { requestId }),
+		})
 	}
 }
 
@@ -550,7 +611,11 @@ const failed = (error: unknown): TurnEnd => ({
 	error:
 		error instanceof UserError
 			? { code: 'user', message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }
-			: { code: 'internal', message: `Garuda failed by a fault of its own: ${messageOf(error)}`, hint: 'Run again with --debug and report what its log says.' },
+			: {
+					code: 'internal',
+					message: `Garuda failed by a fault of its own: ${messageOf(error)}`,
+					hint: 'Run again with --debug and report what its log says.',
+				},
 	usage: noUsage(),
 	steps: 0,
 	text: '',
@@ -561,6 +626,11 @@ const failed = (error: unknown): TurnEnd => ({
 })
 
 const said = (verb: string, files: readonly string[], mark: Turnmark): string => {
-	const count = files.length === 0 ? 'no file had changed' : files.length === 1 ? '1 file put back' : `${files.length} files put back`
+	const count =
+		files.length === 0
+			? 'no file had changed'
+			: files.length === 1
+				? '1 file put back'
+				: `${files.length} files put back`
 	return `${verb} turn ${mark.turn} ("${oneLine(mark.prompt, 60)}"): ${count}.`
 }

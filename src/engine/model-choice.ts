@@ -42,7 +42,13 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 		const key = keyFor(chosen.provider, options.env, credentials)
 		if (key && 'problem' in key) return key
 		const { provider, id } = chosen
-		return { provider, id, name: `${provider.name}/${id}`, overrides: models.overrides(provider.name, id), key: key?.key ?? null }
+		return {
+			provider,
+			id,
+			name: `${provider.name}/${id}`,
+			overrides: models.overrides(provider.name, id),
+			key: key?.key ?? null,
+		}
 	}
 
 	/** Only a name asks for these: the tour and a scripted model never stand in for a real one. */
@@ -60,7 +66,10 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 				return 'problem' in found ? { model: null, problem: found.problem } : { model: found.name, problem: null }
 			} catch (error) {
 				if (!(error instanceof UserError)) throw error
-				return { model: null, problem: { code: 'user', message: error.message, ...(error.hint ? { hint: error.hint } : {}) } }
+				return {
+					model: null,
+					problem: { code: 'user', message: error.message, ...(error.hint ? { hint: error.hint } : {}) },
+				}
 			}
 		},
 
@@ -68,7 +77,8 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 		async connect(name: string | undefined, settings: Settings, redactor: Redactor): Promise<ModelChoice> {
 			const { client, spec } = options.ports ?? {}
 			const { costOf } = await import('./model/cost.ts')
-			if (client && spec) return { name: `${spec.provider}/${spec.id}`, client, spec, cost: (usage: Usage) => costOf(usage, spec) }
+			if (client && spec)
+				return { name: `${spec.provider}/${spec.id}`, client, spec, cost: (usage: Usage) => costOf(usage, spec) }
 			const builtIn = special(name)
 			if (builtIn) {
 				const made = await builtIn()
@@ -123,7 +133,14 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 				const id = name.slice(slash + 1)
 				const key = keyFor(provider, options.env, credentials)
 				const problem = key && 'problem' in key ? key.problem : null
-				return [{ name, spec: modelSpec(provider.name, id, models.overrides(provider.name, id)), default: name === current, problem }]
+				return [
+					{
+						name,
+						spec: modelSpec(provider.name, id, models.overrides(provider.name, id)),
+						default: name === current,
+						problem,
+					},
+				]
 			})
 		},
 	}

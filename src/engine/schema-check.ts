@@ -13,7 +13,7 @@ export async function schemaCheck(schema: Json): Promise<(text: string) => { val
 		throw new UserError(`The JSON schema cannot be used: ${error instanceof Error ? error.message : String(error)}`)
 	}
 	return (text) => {
-		const bare = /^\s*```(?:json)?\s*\n([^]*?)\n```\s*$/.exec(text)?.[1] ?? text
+		const bare = /^\s*```(?:json)?\s*\n([\s\S]*?)\n```\s*$/.exec(text)?.[1] ?? text
 		let value: Json
 		try {
 			value = JSON.parse(bare) as Json
@@ -22,7 +22,9 @@ export async function schemaCheck(schema: Json): Promise<(text: string) => { val
 		}
 		const result = type.safeParse(value)
 		if (result.success) return { value }
-		const problems = result.error.issues.slice(0, 5).map((issue) => `${issue.path.map(String).join('.') || 'value'}: ${issue.message}`)
+		const problems = result.error.issues
+			.slice(0, 5)
+			.map((issue) => `${issue.path.map(String).join('.') || 'value'}: ${issue.message}`)
 		return { error: problems.join('; ') }
 	}
 }

@@ -24,7 +24,12 @@ export async function runCalls(
 ): Promise<Outcome[]> {
 	const outcomes: Outcome[] = []
 	let stopped = false
-	const cancelled = (call: CallBlock, text: string): Outcome => ({ status: 'cancelled', text, name: call.name, key: '' })
+	const cancelled = (call: CallBlock, text: string): Outcome => ({
+		status: 'cancelled',
+		text,
+		name: call.name,
+		key: '',
+	})
 
 	const one = async (call: CallBlock): Promise<Outcome> => {
 		if (stopped || signal.aborted) return cancelled(call, 'Not begun: the user stopped the task.')

@@ -73,7 +73,12 @@ export async function modelStep(
 	if (signal.aborted) return { type: 'cancelled', text: parts.join(''), usage: null }
 	return {
 		type: 'error',
-		error: { code: 'internal', message: 'The model client ended without an answer.', retryable: false, streamed: parts.length > 0 },
+		error: {
+			code: 'internal',
+			message: 'The model client ended without an answer.',
+			retryable: false,
+			streamed: parts.length > 0,
+		},
 		usage: null,
 	}
 }

@@ -1,5 +1,5 @@
 // The loop: model → calls → results, until the model stops, a limit hits or the user does. Called by the session in engine.ts.
-import { estimateTokens, messageChars, RepeatWatch, TokenBudget } from './budget.ts'
+import { estimateTokens, messageChars, RepeatWatch, type TokenBudget } from './budget.ts'
 import type { Compaction } from './context/compact.ts'
 import type { History } from './history.ts'
 import type { Clock, ModelClient } from './ports.ts'
@@ -81,7 +81,8 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 		...(structured === undefined ? {} : { structured }),
 	})
 	/** Text for the model from Garuda itself, as a user message. */
-	const tell = (note: string) => history.append({ role: 'user', blocks: [{ type: 'text', text: note }] }, { type: 'note' })
+	const tell = (note: string) =>
+		history.append({ role: 'user', blocks: [{ type: 'text', text: note }] }, { type: 'note' })
 
 	for (;;) {
 		if (signal.aborted) return end('cancelled')
@@ -105,10 +106,16 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 		steps++
 		emit({ type: 'step_start', step: steps })
 		const before = clock.now()
-		const step = await modelStep(deps, { maxOutput: held.maxOutput, firstToken: () => (firstTokenMs ??= clock.now() - started) }, signal)
+		const step = await modelStep(
+			deps,
+			{ maxOutput: held.maxOutput, firstToken: () => (firstTokenMs ??= clock.now() - started) },
+			signal,
+		)
 		modelMs += clock.now() - before
 		const spent = step.usage && { ...step.usage, requests: step.usage.requests || 1, cost: deps.cost(step.usage) }
-		held.settle(spent ? { tokens: spent.input + spent.cacheRead + spent.cacheWrite + spent.output, cost: spent.cost } : null)
+		held.settle(
+			spent ? { tokens: spent.input + spent.cacheRead + spent.cacheWrite + spent.output, cost: spent.cost } : null,
+		)
 		usage = addUsage(usage, spent ?? { ...noUsage(), requests: 1, cost: null })
 		if (spent) history.measured(spent)
 
@@ -160,14 +167,24 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 				if (result.problem) return end('max_tokens', result.problem)
 			}
 			if (++continues > maxContinues || held.maxOutput < outputLimit) return end('max_tokens')
-			emit({ type: 'notice', level: 'info', text: `The reply was cut at ${held.maxOutput} tokens; asking the model to go on (${continues} of ${maxContinues}).` })
+			emit({
+				type: 'notice',
+				level: 'info',
+				text: `The reply was cut at ${held.maxOutput} tokens; asking the model to go on (${continues} of ${maxContinues}).`,
+			})
 			outputLimit = Math.min(deps.spec.maxOutput, Math.max(outputLimit, 32_000))
-			await tell('Your reply was cut at the output limit. Go on exactly where it stopped; do not repeat what you wrote.')
+			await tell(
+				'Your reply was cut at the output limit. Go on exactly where it stopped; do not repeat what you wrote.',
+			)
 			continue
 		}
 		if (stop === 'refusal') {
 			stepEnd()
-			return end('refusal', { code: 'refused', message: 'The model refused to go on with this request.', ...(step.detail ? { hint: `It gave the category: ${step.detail}.` } : {}) })
+			return end('refusal', {
+				code: 'refused',
+				message: 'The model refused to go on with this request.',
+				...(step.detail ? { hint: `It gave the category: ${step.detail}.` } : {}),
+			})
 		}
 		if (stop === 'pause') {
 			stepEnd()
@@ -176,7 +193,9 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 		if (calls.length === 0) {
 			stepEnd()
 			if (step.detail === 'leaked_tool_call' && corrections++ < 1) {
-				await tell('Your last reply held a tool call written as text, so nothing ran. Call tools through the tool interface only.')
+				await tell(
+					'Your last reply held a tool call written as text, so nothing ran. Call tools through the tool interface only.',
+				)
 				continue
 			}
 			if (said === '' && message.blocks.every((block) => block.type === 'thinking') && corrections++ < 1) {
@@ -189,19 +208,31 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 				else if (checks++ < 2) {
 					await tell(`The answer does not have the wanted form: ${checked.error}\nAnswer again with the JSON alone.`)
 					continue
-				} else return end('error', { code: 'invalid_output', message: `The model's answer does not fit the JSON schema: ${checked.error}`, hint: 'Try again, or a simpler schema.' })
+				} else
+					return end('error', {
+						code: 'invalid_output',
+						message: `The model's answer does not fit the JSON schema: ${checked.error}`,
+						hint: 'Try again, or a simpler schema.',
+					})
 			}
 			return end('done')
 		}
 
 		const outcomes = await runCalls(deps.gate, calls, signal, clock, settleMs)
 		let verdict: 'go' | 'hint' | 'stop' = watch.step(
-			calls.map((call, i) => `${call.name} ${JSON.stringify(call.input)} ${outcomes[i]!.status} ${outcomes[i]!.text}`).join('\n'),
+			calls
+				.map((call, i) => `${call.name} ${JSON.stringify(call.input)} ${outcomes[i]!.status} ${outcomes[i]!.text}`)
+				.join('\n'),
 		)
 		for (const [i, outcome] of outcomes.entries()) {
 			const call = calls[i]!
 			if (outcome.status === 'denied') {
-				denials.set(`${outcome.key}\n${call.id}`, { callId: call.id, tool: outcome.name, input: call.input, reason: outcome.denied ?? '' })
+				denials.set(`${outcome.key}\n${call.id}`, {
+					callId: call.id,
+					tool: outcome.name,
+					input: call.input,
+					reason: outcome.denied ?? '',
+				})
 				if (watch.deniedCall(outcome.name) === 'stop') verdict = 'stop'
 			} else if (outcome.status === 'ok') {
 				watch.allowedCall(outcome.name)
@@ -210,10 +241,18 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 		}
 		const results: Message = {
 			role: 'user',
-			blocks: outcomes.map((outcome, i) => ({ type: 'tool_result', callId: calls[i]!.id, status: outcome.status, text: outcome.text })),
+			blocks: outcomes.map((outcome, i) => ({
+				type: 'tool_result',
+				callId: calls[i]!.id,
+				status: outcome.status,
+				text: outcome.text,
+			})),
 		}
 		if (verdict === 'hint')
-			results.blocks.push({ type: 'text', text: 'The same calls gave the same results again. Do something else, or say what stands in the way.' })
+			results.blocks.push({
+				type: 'text',
+				text: 'The same calls gave the same results again. Do something else, or say what stands in the way.',
+			})
 		await history.append(results, { type: 'results' })
 		stepEnd()
 		if (signal.aborted || outcomes.some((outcome) => outcome.cancelTurn)) return end('cancelled')
@@ -226,14 +265,22 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 		if (error.thinkingBinding && !tried.thinking) {
 			tried.thinking = true
 			history.stripThinking()
-			emit({ type: 'notice', level: 'info', text: 'The provider refused earlier thinking; sending once more without it.' })
+			emit({
+				type: 'notice',
+				level: 'info',
+				text: 'The provider refused earlier thinking; sending once more without it.',
+			})
 			return 'again'
 		}
 		if (error.badMessage !== undefined && !tried.badMessage) {
 			tried.badMessage = true
 			const what = history.neutralise(error.badMessage)
 			if (!what) return null
-			emit({ type: 'notice', level: 'warning', text: `The provider refused one item of the conversation (${what}); it is left out from now on.` })
+			emit({
+				type: 'notice',
+				level: 'warning',
+				text: `The provider refused one item of the conversation (${what}); it is left out from now on.`,
+			})
 			return 'again'
 		}
 		if (error.code === 'overflow' && !tried.overflow) {
@@ -256,4 +303,8 @@ const stopped = (deps: TurnDeps, usage: Usage | null | undefined) => ({
 
 /** Tokens that a request of these messages would carry, before any answer has been measured. */
 export const roughTokens = (system: string, tools: readonly ToolSpec[], messages: readonly Message[]): number =>
-	estimateTokens(system.length + tools.reduce((sum, tool) => sum + tool.description.length + JSON.stringify(tool.schema).length + 40, 0) + messageChars(messages))
+	estimateTokens(
+		system.length +
+			tools.reduce((sum, tool) => sum + tool.description.length + JSON.stringify(tool.schema).length + 40, 0) +
+			messageChars(messages),
+	)

@@ -1,9 +1,12 @@
 // Words from files, tools and the web on their way to the model: Garuda's own markers in them lose their force.
 import { stripEscapes, wellFormed } from './text.ts'
 
-/** Tags that mean something in Garuda's prompts. A look-alike in outside text is broken with a zero-width-free entity. */
+/**
+ * Tags that mean something in Garuda's prompts, in any spelling a model would still read as one. Only names that
+ * ordinary files do not use: what is read must stay as it is, or an edit of it would not match.
+ */
 const markers =
-	/[<＜‹⟨](\s*[/／]?\s*)(system-reminder|garuda[a-z-]*|tool_result|web_result|mcp_result|memory|instructions|environment|attached|context|plan-mode|summary)\b/gi
+	/[<＜‹⟨]([\s\u00ad\u200b-\u200f\u2060\ufeff]*[/／]?[\s\u00ad\u200b-\u200f\u2060\ufeff]*)(system-reminder|garuda-[a-z-]*|tool_result|web_result|mcp_result)\b/gi
 
 /** Outside text with Garuda's markers neutralised, terminal escapes and invisible tag characters removed. */
 export const clean = (text: string): string =>

@@ -17,7 +17,12 @@ interface Run {
 
 async function play(
 	replies: Parameters<typeof fakeModel>[0],
-	more: Partial<TurnDeps> & { gate?: Gate; messages?: Message[]; signal?: AbortSignal; onEvent?: (event: AgentEvent) => void } = {},
+	more: Partial<TurnDeps> & {
+		gate?: Gate
+		messages?: Message[]
+		signal?: AbortSignal
+		onEvent?: (event: AgentEvent) => void
+	} = {},
 ): Promise<Run> {
 	const model = fakeModel(replies)
 	const events: AgentEvent[] = []
@@ -27,7 +32,8 @@ async function play(
 		events.push(event)
 		more.onEvent?.(event)
 	}
-	const cost = (usage: { input: number; output: number }) => (spec.price ? (usage.input * spec.price.input + usage.output * spec.price.output) / 1e6 : null)
+	const cost = (usage: { input: number; output: number }) =>
+		spec.price ? (usage.input * spec.price.input + usage.output * spec.price.output) / 1e6 : null
 	const compaction = createCompaction({
 		client: model,
 		spec,
@@ -66,7 +72,13 @@ async function play(
 	return { end, events, messages: history.messages, model, budget }
 }
 
-const failure = (more: Partial<ModelFailure>): ModelFailure => ({ code: 'overloaded', message: 'no', retryable: false, streamed: false, ...more })
+const failure = (more: Partial<ModelFailure>): ModelFailure => ({
+	code: 'overloaded',
+	message: 'no',
+	retryable: false,
+	streamed: false,
+	...more,
+})
 const texts = (messages: Message[], role: string) =>
 	messages.filter((m) => m.role === role).flatMap((m) => m.blocks.flatMap((b) => (b.type === 'text' ? [b.text] : [])))
 
@@ -136,8 +148,14 @@ describe('a turn', () => {
 	})
 
 	it('stops at the cost limit before it is passed', async () => {
-		const step = (): Reply => ({ calls: [{ name: 'read', input: { n: Math.random() } }], usage: { input: 400_000, output: 100 } })
-		const { end } = await play([step, step, step], { budget: new TokenBudget(null, 1), spec: fakeSpec({ window: 10_000_000 }) })
+		const step = (): Reply => ({
+			calls: [{ name: 'read', input: { n: Math.random() } }],
+			usage: { input: 400_000, output: 100 },
+		})
+		const { end } = await play([step, step, step], {
+			budget: new TokenBudget(null, 1),
+			spec: fakeSpec({ window: 10_000_000 }),
+		})
 		expect(end.reason).to.equal('cost_budget')
 		expect(end.usage.cost).to.be.at.most(1)
 	})
@@ -160,12 +178,19 @@ describe('a turn', () => {
 	it('does not stop equal calls whose results differ', async () => {
 		let n = 0
 		const same = (): Reply => ({ calls: [{ name: 'read', input: { path: 'x' } }] })
-		const { end } = await play([same, same, same, same, same, same, { text: 'ok' }], { gate: fakeGate(() => ({ text: `${n++}` })) })
+		const { end } = await play([same, same, same, same, same, same, { text: 'ok' }], {
+			gate: fakeGate(() => ({ text: `${n++}` })),
+		})
 		expect(end.reason).to.equal('done')
 	})
 
 	it('P08: stops after three denials of one tool with small changes', async () => {
-		const gate = fakeGate((call) => ({ status: 'denied', text: 'Denied: rule', denied: 'rule', key: JSON.stringify(call.input) }))
+		const gate = fakeGate((call) => ({
+			status: 'denied',
+			text: 'Denied: rule',
+			denied: 'rule',
+			key: JSON.stringify(call.input),
+		}))
 		let n = 0
 		const again = (): Reply => ({ calls: [{ name: 'bash', input: { command: `curl ${n++}` } }] })
 		const { end, model } = await play([again, again, again, again], { gate })
@@ -190,7 +215,10 @@ describe('a turn', () => {
 		it('runs none of its calls, keeps its text and asks to go on', async () => {
 			const gate = fakeGate(() => ({}))
 			const { end, messages } = await play(
-				[{ text: 'half', calls: [{ name: 'write', input: { path: 'a', content: 'x' } }], stop: 'max_tokens' }, { text: ' whole' }],
+				[
+					{ text: 'half', calls: [{ name: 'write', input: { path: 'a', content: 'x' } }], stop: 'max_tokens' },
+					{ text: ' whole' },
+				],
 				{ gate },
 			)
 			expect(gate.calls).to.deep.equal([])
@@ -226,7 +254,10 @@ describe('a turn', () => {
 				await new Promise<void>((done) => (signal.aborted ? done() : signal.addEventListener('abort', () => done())))
 				return { status: 'cancelled', text: 'Stopped' }
 			})
-			const { end, messages } = await play([{ calls: [{ name: 'bash' }, { name: 'bash' }] }], { gate, signal: abort.signal })
+			const { end, messages } = await play([{ calls: [{ name: 'bash' }, { name: 'bash' }] }], {
+				gate,
+				signal: abort.signal,
+			})
 			expect(end.reason).to.equal('cancelled')
 			const results = messages.at(-1)!.blocks
 			expect(results.map((b) => b.type === 'tool_result' && b.status)).to.deep.equal(['cancelled', 'cancelled'])
@@ -283,17 +314,29 @@ describe('a turn', () => {
 
 	describe('what the provider refuses', () => {
 		it('the thinking binding error: once more without thinking', async () => {
-			const thinking: Message = { role: 'assistant', blocks: [{ type: 'thinking', text: 't', provider: 'fake', model: 'm', raw: {} }, { type: 'text', text: 'x' }] }
-			const { end, model } = await play([{ error: failure({ code: 'invalid_request', thinkingBinding: true }) }, { text: 'ok' }], {
-				messages: [user('a'), thinking, user('b')],
-			})
+			const thinking: Message = {
+				role: 'assistant',
+				blocks: [
+					{ type: 'thinking', text: 't', provider: 'fake', model: 'm', raw: {} },
+					{ type: 'text', text: 'x' },
+				],
+			}
+			const { end, model } = await play(
+				[{ error: failure({ code: 'invalid_request', thinkingBinding: true }) }, { text: 'ok' }],
+				{
+					messages: [user('a'), thinking, user('b')],
+				},
+			)
 			expect(end.reason).to.equal('done')
 			expect(JSON.stringify(model.requests[0]!.messages)).to.contain('"thinking"')
 			expect(JSON.stringify(model.requests[1]!.messages)).not.to.contain('"thinking"')
 		})
 
 		it('a message it names: left out, once', async () => {
-			const bad: Message = { role: 'user', blocks: [{ type: 'tool_result', callId: 'c', status: 'ok', text: 'poison' }] }
+			const bad: Message = {
+				role: 'user',
+				blocks: [{ type: 'tool_result', callId: 'c', status: 'ok', text: 'poison' }],
+			}
 			const call: Message = { role: 'assistant', blocks: [{ type: 'tool_call', id: 'c', name: 'read', input: {} }] }
 			const error = failure({ code: 'invalid_request', badMessage: 2 })
 			const { end, model } = await play([{ error }, { error }], { messages: [user('a'), call, bad] })
@@ -303,8 +346,16 @@ describe('a turn', () => {
 		})
 
 		it('S19: a prompt too long is compacted and sent once more; then a clear stop', async () => {
-			const long = Array.from({ length: 40 }, (_, i) => (i % 2 ? { role: 'assistant' as const, blocks: [{ type: 'text' as const, text: 'y'.repeat(8000) }] } : user('x'.repeat(8000))))
-			const error = failure({ code: 'overflow', message: 'prompt is too long: 210000 tokens > 200000', window: 100_000 })
+			const long = Array.from({ length: 40 }, (_, i) =>
+				i % 2
+					? { role: 'assistant' as const, blocks: [{ type: 'text' as const, text: 'y'.repeat(8000) }] }
+					: user('x'.repeat(8000)),
+			)
+			const error = failure({
+				code: 'overflow',
+				message: 'prompt is too long: 210000 tokens > 200000',
+				window: 100_000,
+			})
 			const good = await play([{ error }, { text: 'summary' }, { text: 'ok' }], { messages: [...long, user('go')] })
 			expect(good.end.reason).to.equal('done')
 			expect(good.model.requests[1]!.purpose).to.equal('summary')
@@ -335,5 +386,4 @@ describe('a turn', () => {
 		const bad = await play([{ text: 'a' }, { text: 'b' }, { text: 'c' }], { check })
 		expect(bad.end.error?.code).to.equal('invalid_output')
 	})
-
 })

@@ -2,7 +2,16 @@
 import { History } from '../../src/engine/history.ts'
 import type { ModelClient } from '../../src/engine/ports.ts'
 import type { Call, Gate, Outcome } from '../../src/engine/tools/invoke.ts'
-import type { AgentEvent, Block, Message, ModelEvent, ModelRequest, ModelSpec, ModelStop, Usage } from '../../src/engine/types.ts'
+import type {
+	AgentEvent,
+	Block,
+	Message,
+	ModelEvent,
+	ModelRequest,
+	ModelSpec,
+	ModelStop,
+	Usage,
+} from '../../src/engine/types.ts'
 import { noUsage } from '../../src/engine/types.ts'
 
 export interface Reply {
@@ -38,7 +47,8 @@ export function fakeModel(replies: (Reply | ((request: ModelRequest) => Reply))[
 			if (reply.thinking) yield { type: 'thinking_delta', text: reply.thinking }
 			if (reply.text) yield { type: 'text_delta', text: reply.text }
 			if (reply.hang) {
-				if (!signal.aborted) await new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }))
+				if (!signal.aborted)
+					await new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }))
 				yield { type: 'error', error: { code: 'cancelled', message: 'stopped', retryable: false, streamed: true } }
 				return
 			}
@@ -48,7 +58,8 @@ export function fakeModel(replies: (Reply | ((request: ModelRequest) => Reply))[
 				return
 			}
 			const blocks: Block[] = []
-			if (reply.thinking) blocks.push({ type: 'thinking', text: reply.thinking, provider: 'fake', model: 'm', raw: { signature: 's' } })
+			if (reply.thinking)
+				blocks.push({ type: 'thinking', text: reply.thinking, provider: 'fake', model: 'm', raw: { signature: 's' } })
 			if (reply.text) blocks.push({ type: 'text', text: reply.text })
 			for (const call of reply.calls ?? [])
 				blocks.push({
@@ -82,14 +93,22 @@ export const fakeSpec = (more: Partial<ModelSpec> = {}): ModelSpec => ({
 })
 
 /** A gate whose calls run the given function; `parallel` holds for names that begin with "read". */
-export function fakeGate(run: (call: Call, signal: AbortSignal) => Promise<Partial<Outcome>> | Partial<Outcome>): Gate & { calls: Call[] } {
+export function fakeGate(
+	run: (call: Call, signal: AbortSignal) => Promise<Partial<Outcome>> | Partial<Outcome>,
+): Gate & { calls: Call[] } {
 	const calls: Call[] = []
 	return {
 		calls,
 		parallel: (name) => name.startsWith('read'),
 		async invoke(call, signal) {
 			calls.push(call)
-			return { status: 'ok', text: 'fine', name: call.name, key: `${call.name}:${JSON.stringify(call.input)}`, ...(await run(call, signal)) }
+			return {
+				status: 'ok',
+				text: 'fine',
+				name: call.name,
+				key: `${call.name}:${JSON.stringify(call.input)}`,
+				...(await run(call, signal)),
+			}
 		},
 	}
 }
@@ -97,7 +116,10 @@ export function fakeGate(run: (call: Call, signal: AbortSignal) => Promise<Parti
 export const user = (text: string): Message => ({ role: 'user', blocks: [{ type: 'text', text }] })
 
 /** A history that keeps what would be recorded. */
-export function fakeHistory(messages: Message[] = []): { history: History; records: { message: Message; type: string }[] } {
+export function fakeHistory(messages: Message[] = []): {
+	history: History
+	records: { message: Message; type: string }[]
+} {
 	const records: { message: Message; type: string }[] = []
 	const history = new History(messages, 400, async (message, record) => {
 		records.push({ message, type: record.type })

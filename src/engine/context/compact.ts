@@ -47,13 +47,19 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 
 	/** Output reserve never eats the window whole: at least half of it stays for the conversation. */
 	const usable = (maxOutput: number): number =>
-		Math.max(window - Math.min(maxOutput, window / 4) - Math.min(deps.settings.reserve, window / 8), Math.floor(window / 2))
+		Math.max(
+			window - Math.min(maxOutput, window / 4) - Math.min(deps.settings.reserve, window / 8),
+			Math.floor(window / 2),
+		)
 
 	function due(tokens: number, maxOutput: number): boolean {
 		return deps.settings.auto && poor < 2 && tokens > usable(maxOutput) && deps.messages().length > 2
 	}
 
-	async function run(why: 'full' | 'overflow' | 'asked', signal: AbortSignal): Promise<{ usage: Usage; problem?: Problem }> {
+	async function run(
+		why: 'full' | 'overflow' | 'asked',
+		signal: AbortSignal,
+	): Promise<{ usage: Usage; problem?: Problem }> {
 		const before = deps.tokens()
 		const all = deps.messages()
 		const fixed = estimateTokens(deps.system.length + JSON.stringify(deps.tools).length)
@@ -66,7 +72,13 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 			return {
 				usage: noUsage(),
 				...(why === 'overflow'
-					? { problem: { code: 'overflow', message: `The conversation does not fit the model's window, and there is nothing to summarise: ${size}.`, hint: 'Use a model with a larger window, shorten AGENTS.md, or start with /new.' } }
+					? {
+							problem: {
+								code: 'overflow',
+								message: `The conversation does not fit the model's window, and there is nothing to summarise: ${size}.`,
+								hint: 'Use a model with a larger window, shorten AGENTS.md, or start with /new.',
+							},
+						}
 					: {}),
 			}
 		}
@@ -89,13 +101,25 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 			poor = 2
 			return {
 				usage: summary.usage,
-				...(why === 'overflow' ? { problem: { code: 'overflow', message: 'The conversation does not fit the model and cannot be made shorter.', hint: 'Start with /new, or use a model with a larger window.' } } : {}),
+				...(why === 'overflow'
+					? {
+							problem: {
+								code: 'overflow',
+								message: 'The conversation does not fit the model and cannot be made shorter.',
+								hint: 'Start with /new, or use a model with a larger window.',
+							},
+						}
+					: {}),
 			}
 		}
 		await deps.replace(messages, before, after)
 		deps.emit({ type: 'compaction', phase: 'done', before, after, text: summary.text })
 		if (poor >= 2)
-			deps.emit({ type: 'notice', level: 'warning', text: 'Summaries no longer make the conversation much shorter; automatic compaction is off for this session. /new starts fresh.' })
+			deps.emit({
+				type: 'notice',
+				level: 'warning',
+				text: 'Summaries no longer make the conversation much shorter; automatic compaction is off for this session. /new starts fresh.',
+			})
 		return { usage: summary.usage }
 	}
 
@@ -115,10 +139,17 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 		for await (const event of deps.client.stream(request, signal)) {
 			if (event.type === 'end') {
 				usage = { ...event.usage, cost: deps.cost(event.usage) }
-				const text = event.message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('').trim()
+				const text = event.message.blocks
+					.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+					.join('')
+					.trim()
 				if (signal.aborted) return { text: null, usage }
 				if (text !== '' && event.stop !== 'refusal') return { text, usage }
-				return { text: null, usage, problem: { code: 'internal', message: 'The model gave no summary.', hint: 'Try /compact again, or /new.' } }
+				return {
+					text: null,
+					usage,
+					problem: { code: 'internal', message: 'The model gave no summary.', hint: 'Try /compact again, or /new.' },
+				}
 			}
 			if (event.type === 'error') {
 				usage = event.usage ? { ...event.usage, cost: deps.cost(event.usage) } : noUsage()
@@ -142,7 +173,9 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 			...(first === undefined ? [] : [first]),
 			...rest,
 			...(deps.mode() === 'plan' ? ['', 'Plan mode is on: read and plan, change nothing.'] : []),
-			...(open.length > 0 ? ['', '## Open to-do', ...open.map((item) => `- [${item.status === 'doing' ? '~' : ' '}] ${item.text}`)] : []),
+			...(open.length > 0
+				? ['', '## Open to-do', ...open.map((item) => `- [${item.status === 'doing' ? '~' : ' '}] ${item.text}`)]
+				: []),
 			'',
 			'## Already done (from the record)',
 			...done(head),
@@ -160,7 +193,11 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 		learnWindow(tokens) {
 			if (tokens > 1000 && tokens < window) {
 				window = tokens
-				deps.emit({ type: 'notice', level: 'info', text: `The server's window is ${tokens.toLocaleString('en')} tokens; using that from now on.` })
+				deps.emit({
+					type: 'notice',
+					level: 'info',
+					text: `The server's window is ${tokens.toLocaleString('en')} tokens; using that from now on.`,
+				})
 			}
 		},
 	}
@@ -187,7 +224,10 @@ function promptsOf(message: Message): string[] {
 	return [`> ${cutHead(text, promptChars).replaceAll('\n', '\n> ')}`]
 }
 
-const withoutThinking = (message: Message): Message => ({ ...message, blocks: message.blocks.filter((block) => block.type !== 'thinking') })
+const withoutThinking = (message: Message): Message => ({
+	...message,
+	blocks: message.blocks.filter((block) => block.type !== 'thinking'),
+})
 
 /**
  * Where the kept tail begins: at most `keep` tokens of it, never between a call and its result. 0 when nothing can go.
@@ -244,5 +284,8 @@ function asText(messages: readonly Message[], chars: number): Message {
 	const text = lines.join('\n')
 	const half = Math.floor(chars / 2)
 	const short = text.length <= chars ? text : `${cutHead(text, half)}\n[…]\n${text.slice(-half).toWellFormed()}`
-	return { role: 'user', blocks: [{ type: 'text', text: `The conversation so far, as a record:\n${neutralise(short)}` }] }
+	return {
+		role: 'user',
+		blocks: [{ type: 'text', text: `The conversation so far, as a record:\n${neutralise(short)}` }],
+	}
 }

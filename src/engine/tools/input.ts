@@ -29,7 +29,7 @@ export const parseInput = (tool: Tool, input: Record<string, unknown>): { value:
 		if (issue.path.length !== 1 || typeof key !== 'string') continue
 		const value = mended[key]
 		if (value === null) delete mended[key]
-		else if (typeof value === 'string' && /^\s*(?:-?\d{1,15}|true|false|\[[^]*\])\s*$/.test(value))
+		else if (typeof value === 'string' && /^\s*(?:-?\d{1,15}|true|false|\[[\s\S]*\])\s*$/.test(value))
 			try {
 				mended[key] = JSON.parse(value) as unknown
 			} catch {

@@ -37,13 +37,16 @@ export function question({ id, call, tool, info, effect, decision }: QuestionPar
 	const preview =
 		effect?.type === 'apply_changes'
 			? effect.summary
-			: (info.command ?? info.preview ?? (info.change ? '' : JSON.stringify(call.input, null, 2)))
+			: effect && 'command' in effect
+				? effect.command
+				: (info.command ?? info.preview ?? (info.change ? '' : JSON.stringify(call.input, null, 2)))
 	const free = 'Outside it, this command can read and change everything that you can.'
 	const warnings: string[] = []
 	if (outside) warnings.push(`The sandbox stopped it: ${walls[effect.wall]} (${oneLine(effect.detail, 300)}). ${free}`)
 	else if (info.outside) warnings.push(free)
 	if (decision.warning) warnings.push(decision.warning)
-	if (hasHidden([title, preview, info.change?.new ?? '', info.change?.path ?? ''].join('\n'))) warnings.push(hiddenWarning)
+	if (hasHidden([title, preview, info.change?.new ?? '', info.change?.path ?? ''].join('\n')))
+		warnings.push(hiddenWarning)
 	return {
 		id,
 		callId: call.id,

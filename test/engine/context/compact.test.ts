@@ -8,10 +8,17 @@ const call = (id: string, name = 'bash', input: Record<string, unknown> = { comm
 	role: 'assistant',
 	blocks: [{ type: 'tool_call', id, name, input }],
 })
-const result = (id: string, text = 'r'.repeat(4000)): Message => ({ role: 'user', blocks: [{ type: 'tool_result', callId: id, status: 'ok', text }] })
+const result = (id: string, text = 'r'.repeat(4000)): Message => ({
+	role: 'user',
+	blocks: [{ type: 'tool_result', callId: id, status: 'ok', text }],
+})
 const text = (message: Message) => message.blocks.map((block) => ('text' in block ? block.text : '')).join('')
 
-function make(messages: Message[], replies: (Reply | ((request: ModelRequest) => Reply))[], more: { window?: number; mode?: string; todo?: ToolState['todo']; system?: string } = {}) {
+function make(
+	messages: Message[],
+	replies: (Reply | ((request: ModelRequest) => Reply))[],
+	more: { window?: number; mode?: string; todo?: ToolState['todo']; system?: string } = {},
+) {
 	const { history } = fakeHistory(messages)
 	const events: AgentEvent[] = []
 	const model = fakeModel(replies)
@@ -29,7 +36,8 @@ function make(messages: Message[], replies: (Reply | ((request: ModelRequest) =>
 		cost: () => 0,
 		emit: (event) => events.push(event),
 	})
-	const run = (why: 'full' | 'overflow' | 'asked' = 'full', signal = new AbortController().signal) => compaction.run(why, signal)
+	const run = (why: 'full' | 'overflow' | 'asked' = 'full', signal = new AbortController().signal) =>
+		compaction.run(why, signal)
 	return { history, events, model, compaction, run }
 }
 
@@ -81,8 +89,19 @@ describe('compaction', () => {
 	})
 
 	it('K05: never parts a call from its result, wherever the cut falls', () => {
-		const batch: Message = { role: 'assistant', blocks: ['p1', 'p2'].map((id) => ({ type: 'tool_call' as const, id, name: 'read', input: {} })) }
-		const both: Message = { role: 'user', blocks: ['p1', 'p2'].map((callId) => ({ type: 'tool_result' as const, callId, status: 'ok' as const, text: 'x'.repeat(3000) })) }
+		const batch: Message = {
+			role: 'assistant',
+			blocks: ['p1', 'p2'].map((id) => ({ type: 'tool_call' as const, id, name: 'read', input: {} })),
+		}
+		const both: Message = {
+			role: 'user',
+			blocks: ['p1', 'p2'].map((callId) => ({
+				type: 'tool_result' as const,
+				callId,
+				status: 'ok' as const,
+				text: 'x'.repeat(3000),
+			})),
+		}
 		const messages = [...long(), batch, both, call('last'), result('last')]
 		for (let keep = 0; keep < 30_000; keep += 500) {
 			const cut = cutPoint(messages, keep)
@@ -115,7 +134,10 @@ describe('compaction', () => {
 	})
 
 	it('stops trying after two that save little', async () => {
-		const head = [user('short'), ...Array.from({ length: 4 }, (_, i) => [call(`s${i}`), result(`s${i}`, 'tiny')]).flat()]
+		const head = [
+			user('short'),
+			...Array.from({ length: 4 }, (_, i) => [call(`s${i}`), result(`s${i}`, 'tiny')]).flat(),
+		]
 		const big = [call('big'), result('big', 'z'.repeat(120_000))]
 		const { history, compaction, run } = make([...head, ...big], [{ text: 'a' }, { text: 'b' }, { text: 'c' }])
 		expect(compaction.due(history.tokens(), 8_000)).to.equal(true)
@@ -126,7 +148,10 @@ describe('compaction', () => {
 	})
 
 	it('K01: a fixed part above the threshold gives a clear word with sizes, and no loop', async () => {
-		const { compaction, history, run, model } = make([user('hi')], [], { window: 32_768, system: 's'.repeat(4 * 29_000) })
+		const { compaction, history, run, model } = make([user('hi')], [], {
+			window: 32_768,
+			system: 's'.repeat(4 * 29_000),
+		})
 		expect(compaction.due(29_010, 8_000)).to.equal(false)
 		const { problem } = await run('overflow')
 		expect(problem?.message).to.match(/fixed part .* 29,\d+ of 32,768/)
@@ -153,7 +178,13 @@ describe('compaction', () => {
 
 	it('drops thinking of kept messages: what it was bound to is gone', async () => {
 		const messages = long()
-		messages.push({ role: 'assistant', blocks: [{ type: 'thinking', text: 't', provider: 'fake', model: 'm', raw: {} }, { type: 'text', text: 'x' }] })
+		messages.push({
+			role: 'assistant',
+			blocks: [
+				{ type: 'thinking', text: 't', provider: 'fake', model: 'm', raw: {} },
+				{ type: 'text', text: 'x' },
+			],
+		})
 		const { history, run } = make(messages, [{ text: 'sum' }])
 		await run()
 		expect(JSON.stringify(history.messages)).not.to.contain('"thinking"')
