@@ -6,7 +6,7 @@ import { stripEscapes, wellFormed } from './text.ts'
  * ordinary files do not use: what is read must stay as it is, or an edit of it would not match.
  */
 const markers =
-	/[<＜‹⟨]([\s\u00ad\u200b-\u200f\u2060\ufeff]*[/／]?[\s\u00ad\u200b-\u200f\u2060\ufeff]*)(system-reminder|garuda-[a-z-]*|tool_result|web_result|mcp_result)\b/gi
+	/[<＜‹⟨]([\s\u00ad\u200b-\u200f\u2060\ufeff]*[/／]?[\s\u00ad\u200b-\u200f\u2060\ufeff]*)(garuda-|(?:system-reminder|tool_result|web_result|mcp_result)\b)/gi
 
 /** Outside text with Garuda's markers neutralised, terminal escapes and invisible tag characters removed. */
 export const clean = (text: string): string =>
