@@ -29,7 +29,11 @@ export const replaceIn = async (
 	options: ReplaceOptions = {},
 ): Promise<void> => {
 	const temp = tempName(name)
-	const handle = await fs.open(folder.at(temp), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, options.mode === undefined ? 0o666 : 0o600)
+	const handle = await fs.open(
+		folder.at(temp),
+		O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY,
+		options.mode === undefined ? 0o666 : 0o600,
+	)
 	try {
 		try {
 			await handle.writeFile(bytes)
@@ -89,9 +93,14 @@ const syncFolder = async (path: string): Promise<void> => {
  * the file's place is replaced, never followed. Throws the system's error; the old content then stays.
  */
 export const writeAtomic = (path: string, bytes: Uint8Array | string, options: { mode?: number } = {}): Promise<void> =>
-	replaceIn({ at: (name) => join(dirname(path), name) }, basename(path), typeof bytes === 'string' ? Buffer.from(bytes) : bytes, {
-		mode: options.mode ?? 0o600,
-	})
+	replaceIn(
+		{ at: (name) => join(dirname(path), name) },
+		basename(path),
+		typeof bytes === 'string' ? Buffer.from(bytes) : bytes,
+		{
+			mode: options.mode ?? 0o600,
+		},
+	)
 
 // ---------------------------------------------------------------- locks
 
@@ -145,7 +154,12 @@ export const procProcesses: Processes = {
  * one of several contenders only. Release removes it when it is still ours.
  */
 export const lock = async (path: string, now: number, processes: Processes = procProcesses): Promise<Lock> => {
-	const mine: Holder = { ...(await processes.self()), host: hostname(), token: randomBytes(12).toString('hex'), since: now }
+	const mine: Holder = {
+		...(await processes.self()),
+		host: hostname(),
+		token: randomBytes(12).toString('hex'),
+		since: now,
+	}
 	const text = JSON.stringify(mine)
 	if (await create(path, text)) return heldLock(path, mine)
 	const holder = await readHolder(path)

@@ -13,7 +13,9 @@ export interface Completion {
 
 /** How a path is written in a prompt so that the parser reads it back: plain, or quoted with \" and \\ escaped. */
 export const writeMention = (path: string): string =>
-	/^[\p{L}\p{N}_./~+@#%=-]+$/u.test(path) && !/[.,;:!?]$/.test(path) ? `@${path}` : `@"${path.replace(/["\\]/g, '\\$&')}"`
+	/^[\p{L}\p{N}_./~+@#%=-]+$/u.test(path) && !/[.,;:!?]$/.test(path)
+		? `@${path}`
+		: `@"${path.replace(/["\\]/g, '\\$&')}"`
 
 /**
  * Paths that begin with what is typed (without "@" and quotes), relative to the root. Case-insensitive unless the typed
@@ -33,7 +35,8 @@ export const complete = async (files: Files, typed: string, max = 50): Promise<C
 		const out: Completion[] = []
 		for (const name of await listFolder(resolved.path, await wayHere())) {
 			if (out.length >= max) break
-			if (name === '.git/' || (name.startsWith('.') && !part.startsWith('.')) || secretName(name.replace(/\/$/, ''))) continue
+			if (name === '.git/' || (name.startsWith('.') && !part.startsWith('.')) || secretName(name.replace(/\/$/, '')))
+				continue
 			if (!fold(name).startsWith(prefix)) continue
 			const path = folder + name
 			out.push({ insert: writeMention(path), path, folder: name.endsWith('/') })
@@ -43,4 +46,3 @@ export const complete = async (files: Files, typed: string, max = 50): Promise<C
 		return []
 	}
 }
-

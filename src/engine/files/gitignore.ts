@@ -108,7 +108,7 @@ const toRegExp = (glob: string): RegExp | null => {
 }
 
 const compile = (line: string): Rule | null => {
-	let glob = line.replace(/(?<!\\)((?:\\\\)*) +$/, "$1")
+	let glob = line.replace(/(?<!\\)((?:\\\\)*) +$/, '$1')
 	if (glob === '' || glob.startsWith('#')) return null
 	const negated = glob.startsWith('!')
 	if (negated) glob = glob.slice(1)

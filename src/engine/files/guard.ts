@@ -50,7 +50,12 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 		const inRoot = roots.find((folder) => under(found.path, folder))
 		return {
 			path: found.path,
-			shown: under(found.path, root) && found.path !== root ? relative(root, found.path) : found.path === root ? '.' : found.path,
+			shown:
+				under(found.path, root) && found.path !== root
+					? relative(root, found.path)
+					: found.path === root
+						? '.'
+						: found.path,
 			inside: inRoot !== undefined,
 			exists: found.exists,
 			sensitive: sensitiveReason(found.path, home, roots),
@@ -135,7 +140,9 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 		if ((current?.hash ?? null) !== base) throw changed(resolved.shown, current !== null)
 		const unsaved = await options.buffer?.(resolved.path)
 		if (unsaved !== undefined && sha256(Buffer.from(unsaved)) !== base)
-			throw new ToolError(`${resolved.shown} has changes in the editor that are not saved. Nothing was written; ask the user to save or drop them.`)
+			throw new ToolError(
+				`${resolved.shown} has changes in the editor that are not saved. Nothing was written; ask the user to save or drop them.`,
+			)
 		await replaceIn(folder, name, bytes, {
 			...(current && { mode: current.mode, owner: current.owner }),
 			fresh: current === null,
@@ -151,7 +158,9 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 			path: resolved.path,
 			hash: sha256(bytes),
 			// Written in place, the other names would change too, also those outside the root.
-			...(others > 0 && { note: `the file had ${others} other hard link${others > 1 ? 's' : ''}, which keep${others > 1 ? '' : 's'} the old content` }),
+			...(others > 0 && {
+				note: `the file had ${others} other hard link${others > 1 ? 's' : ''}, which keep${others > 1 ? '' : 's'} the old content`,
+			}),
 		}
 	}
 
@@ -166,7 +175,12 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 		try {
 			const { mode, nlink, uid, gid, size } = file.stats
 			if (size > defaultLimit) throw tooLarge(name, Number(size), defaultLimit)
-			return { hash: sha256(await readAll(file.handle, defaultLimit)), mode: Number(mode), nlink: Number(nlink), owner: { uid: Number(uid), gid: Number(gid) } }
+			return {
+				hash: sha256(await readAll(file.handle, defaultLimit)),
+				mode: Number(mode),
+				nlink: Number(nlink),
+				owner: { uid: Number(uid), gid: Number(gid) },
+			}
 		} finally {
 			await file.handle.close()
 		}
@@ -192,9 +206,12 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 export const refuseWrite = (resolved: ResolvedPath): void => {
 	const shown = shownPath(resolved.shown)
 	if (resolved.sensitive) throw new ToolError(`${shown} is off limits for the file tools: ${resolved.sensitive}.`)
-	if (resolved.protected) throw new ToolError(`${shown} is protected from writing (${resolved.protected}). The user can change it.`)
+	if (resolved.protected)
+		throw new ToolError(`${shown} is protected from writing (${resolved.protected}). The user can change it.`)
 	if (!resolved.inside)
-		throw new ToolError(`${shown} lies outside the working folder. Writing is only possible inside it and in folders that the user added (--add-dir).`)
+		throw new ToolError(
+			`${shown} lies outside the working folder. Writing is only possible inside it and in folders that the user added (--add-dir).`,
+		)
 }
 
 const absolute = (path: string, root: string, home: string): string => {
@@ -252,7 +269,9 @@ const readAll = async (handle: Parameters<typeof readBytes>[0], limit: number): 
 }
 
 const tooLarge = (shown: string, size: number, limit: number): ToolError =>
-	new ToolError(`${shownPath(shown)} is too large to read whole: ${sizeInWords(size)}, the limit is ${sizeInWords(limit)}. Use grep, or bash with head, tail or sed.`)
+	new ToolError(
+		`${shownPath(shown)} is too large to read whole: ${sizeInWords(size)}, the limit is ${sizeInWords(limit)}. Use grep, or bash with head, tail or sed.`,
+	)
 
 const changed = (shown: string, exists: boolean): ToolError =>
 	new ToolError(
@@ -265,7 +284,8 @@ const changed = (shown: string, exists: boolean): ToolError =>
 export const inWords = (error: unknown, path: string): unknown => {
 	const shown = shownPath(path)
 	if (error instanceof ToolError) return error
-	if (error instanceof Moved) return new ToolError(`${shown} was moved or replaced by a link meanwhile. Nothing was done.`)
+	if (error instanceof Moved)
+		return new ToolError(`${shown} was moved or replaced by a link meanwhile. Nothing was done.`)
 	if (error instanceof NotAFile) return new ToolError(`${shown} is ${error.kind}, not a regular file.`)
 	switch (codeOf(error)) {
 		case 'ENOENT':

@@ -65,7 +65,9 @@ const groupBlocks = (blocks: readonly Block[], context: number): Block[][] => {
 const context = 3
 
 const shownLines = (mark: string, lines: readonly string[]): string[] =>
-	lines.flatMap((line) => (line.endsWith('\n') ? [mark + line.slice(0, -1)] : [mark + line, '\\ No newline at end of file']))
+	lines.flatMap((line) =>
+		line.endsWith('\n') ? [mark + line.slice(0, -1)] : [mark + line, '\\ No newline at end of file'],
+	)
 
 /** The hunks of a change, in order; indexes are what `Answer.accepted` names. */
 export const hunksOf = (change: Pick<FileChange, 'old' | 'new'>): Hunk[] => {
@@ -77,14 +79,25 @@ export const hunksOf = (change: Pick<FileChange, 'old' | 'new'>): Hunk[] => {
 		const lines: string[] = []
 		let at = from
 		for (const [oldFrom, oldTo, newFrom, newTo] of group) {
-			lines.push(...shownLines(' ', a.slice(at, oldFrom)), ...shownLines('-', a.slice(oldFrom, oldTo)), ...shownLines('+', b.slice(newFrom, newTo)))
+			lines.push(
+				...shownLines(' ', a.slice(at, oldFrom)),
+				...shownLines('-', a.slice(oldFrom, oldTo)),
+				...shownLines('+', b.slice(newFrom, newTo)),
+			)
 			at = oldTo
 		}
 		lines.push(...shownLines(' ', a.slice(at, to)))
 		const added = group.reduce((sum, block) => sum + block[3] - block[2] - (block[1] - block[0]), 0)
 		const newFrom = group[0]![2] - (group[0]![0] - from)
 		const [oldLines, newLines] = [to - from, to - from + added]
-		return { index, oldStart: oldLines ? from + 1 : from, oldLines, newStart: newLines ? newFrom + 1 : newFrom, newLines, lines }
+		return {
+			index,
+			oldStart: oldLines ? from + 1 : from,
+			oldLines,
+			newStart: newLines ? newFrom + 1 : newFrom,
+			newLines,
+			lines,
+		}
 	})
 }
 
@@ -99,7 +112,8 @@ export const applyHunks = (change: Pick<FileChange, 'old' | 'new'>, accepted: re
 	let at = 0
 	groups.forEach((group, index) => {
 		for (const [oldFrom, oldTo, newFrom, newTo] of group) {
-			out += a.slice(at, oldFrom).join('') + (wanted.has(index) ? b.slice(newFrom, newTo) : a.slice(oldFrom, oldTo)).join('')
+			out +=
+				a.slice(at, oldFrom).join('') + (wanted.has(index) ? b.slice(newFrom, newTo) : a.slice(oldFrom, oldTo)).join('')
 			at = oldTo
 		}
 	})
@@ -109,5 +123,8 @@ export const applyHunks = (change: Pick<FileChange, 'old' | 'new'>, accepted: re
 /** Lines added and removed. */
 export const countChange = (change: Pick<FileChange, 'old' | 'new'>): { added: number; removed: number } => {
 	const blocks = diffBlocks(splitLines(change.old ?? ''), splitLines(change.new))
-	return blocks.reduce((sum, [a, b, c, d]) => ({ added: sum.added + d - c, removed: sum.removed + b - a }), { added: 0, removed: 0 })
+	return blocks.reduce((sum, [a, b, c, d]) => ({ added: sum.added + d - c, removed: sum.removed + b - a }), {
+		added: 0,
+		removed: 0,
+	})
 }

@@ -21,7 +21,11 @@ const starts = (bytes: Uint8Array, ...magic: number[]): boolean => magic.every((
 const image = (name: string, mime: string, size: { width: number; height: number } | string): Kind => {
 	if (typeof size === 'string') return { kind: 'image', label: `${name} image with a damaged header`, broken: size }
 	if (size.width < 1 || size.height < 1 || size.width > 65_535 || size.height > 65_535)
-		return { kind: 'image', label: `${name} image with a damaged header`, broken: `it says ${size.width}×${size.height} pixels` }
+		return {
+			kind: 'image',
+			label: `${name} image with a damaged header`,
+			broken: `it says ${size.width}×${size.height} pixels`,
+		}
 	return { kind: 'image', label: `${name} image, ${size.width}×${size.height}`, mime, ...size }
 }
 
@@ -125,7 +129,13 @@ export const kindOf = (bytes: Uint8Array): Kind => {
 	if (starts(bytes, 0xff, 0xd8, 0xff)) return image('JPEG', 'image/jpeg', jpeg(view))
 	const head = ascii(bytes, 0, 32)
 	if (/^GIF8[79]a/.test(head))
-		return image('GIF', 'image/gif', bytes.length < 13 ? 'it ends inside the header' : { width: view.getUint16(6, true), height: view.getUint16(8, true) })
+		return image(
+			'GIF',
+			'image/gif',
+			bytes.length < 13
+				? 'it ends inside the header'
+				: { width: view.getUint16(6, true), height: view.getUint16(8, true) },
+		)
 	if (/^RIFF....WEBP/s.test(head)) return image('WebP', 'image/webp', webp(bytes, view))
 	if (head.startsWith('%PDF-')) return { kind: 'pdf', label: 'PDF document' }
 	if (starts(bytes, 0xff, 0xfe) || starts(bytes, 0xfe, 0xff)) return { kind: 'text', label: 'UTF-16 text' }

@@ -67,22 +67,30 @@ const cellNodes = (root: Node): Node[] => {
 
 const sourceNode = (cell: Node): Node | undefined => cell.fields?.get('source') ?? cell.fields?.get('input')
 
-const joined = (node: Node | undefined): string => node?.value ?? node?.items?.map((item) => item.value ?? '').join('') ?? ''
+const joined = (node: Node | undefined): string =>
+	node?.value ?? node?.items?.map((item) => item.value ?? '').join('') ?? ''
 
 const outputMax = 1200
 
-const joinedValue = (value: unknown): string => (Array.isArray(value) ? value.join('') : typeof value === 'string' ? value : '')
+const joinedValue = (value: unknown): string =>
+	Array.isArray(value) ? value.join('') : typeof value === 'string' ? value : ''
 
 const bounded = (text: string): string => {
 	const shown = asShown(text).replace(/\n$/, '')
-	return shown.length > outputMax ? `${cutHead(shown, outputMax)}\n[… ${(shown.length - outputMax).toLocaleString('en')} more characters of output]` : shown
+	return shown.length > outputMax
+		? `${cutHead(shown, outputMax)}\n[… ${(shown.length - outputMax).toLocaleString('en')} more characters of output]`
+		: shown
 }
 
 /** One output in words: text short, pictures only as type and size: their base64 helps nobody. */
 const renderOutput = (output: Record<string, unknown>): string => {
 	if (output.output_type === 'stream') return bounded(joinedValue(output.text))
 	if (output.output_type === 'error' || output.output_type === 'pyerr')
-		return bounded(Array.isArray(output.traceback) && output.traceback.length ? output.traceback.join('\n') : `${output.ename}: ${output.evalue}`)
+		return bounded(
+			Array.isArray(output.traceback) && output.traceback.length
+				? output.traceback.join('\n')
+				: `${output.ename}: ${output.evalue}`,
+		)
 	// nbformat 3 puts the types into the output itself.
 	const data = (output.data ?? output) as Record<string, unknown>
 	const parts: string[] = []
@@ -90,7 +98,8 @@ const renderOutput = (output: Record<string, unknown>): string => {
 	if (text) parts.push(bounded(text))
 	for (const [type, value] of Object.entries(data)) {
 		const size = joinedValue(value).length
-		if (/^image\/|^application\/pdf$|^(?:png|jpeg|svg)$/.test(type)) parts.push(`[${type}, ${Math.ceil(size / 1024)} kB, not shown]`)
+		if (/^image\/|^application\/pdf$|^(?:png|jpeg|svg)$/.test(type))
+			parts.push(`[${type}, ${Math.ceil(size / 1024)} kB, not shown]`)
 		else if (type === 'text/html' && !text) parts.push(`[text/html, ${Math.ceil(size / 1024)} kB, not shown]`)
 	}
 	return parts.join('\n')
@@ -99,11 +108,19 @@ const renderOutput = (output: Record<string, unknown>): string => {
 /** The notebook as text: each cell with its number, id and type, then its source and short outputs. */
 export const renderNotebook = (json: string): string => {
 	const book = JSON.parse(json) as Record<string, any>
-	const cells: Record<string, any>[] = [...(book.cells ?? []), ...(book.worksheets ?? []).flatMap((sheet: any) => sheet?.cells ?? [])]
+	const cells: Record<string, any>[] = [
+		...(book.cells ?? []),
+		...(book.worksheets ?? []).flatMap((sheet: any) => sheet?.cells ?? []),
+	]
 	const language = book.metadata?.language_info?.name ?? book.metadata?.kernelspec?.language
-	const out = [`Jupyter notebook (nbformat ${book.nbformat}), ${cells.length} cell${cells.length === 1 ? '' : 's'}${typeof language === 'string' ? `, ${language}` : ''}`]
+	const out = [
+		`Jupyter notebook (nbformat ${book.nbformat}), ${cells.length} cell${cells.length === 1 ? '' : 's'}${typeof language === 'string' ? `, ${language}` : ''}`,
+	]
 	cells.forEach((cell, index) => {
-		out.push('', `--- cell ${index + 1}${typeof cell?.id === 'string' ? ` id=${cell.id}` : ''} ${cell?.cell_type ?? 'unknown'}`)
+		out.push(
+			'',
+			`--- cell ${index + 1}${typeof cell?.id === 'string' ? ` id=${cell.id}` : ''} ${cell?.cell_type ?? 'unknown'}`,
+		)
 		out.push(joinedValue(cell?.source ?? cell?.input).replace(/\n$/, ''))
 		for (const output of Array.isArray(cell?.outputs) ? cell.outputs : []) {
 			const text = typeof output === 'object' && output !== null ? renderOutput(output) : ''
@@ -119,13 +136,23 @@ const occurrences = (text: string, part: string): number => text.split(part).len
  * The notebook's JSON text with `from` replaced in the one cell whose source holds it. Only that cell's source is
  * rewritten, in the form and indentation it has. ToolError when no cell or more than one place holds it.
  */
-export const editNotebook = (json: string, from: string, to: string, all: boolean): { text: string; cells: number[] } => {
+export const editNotebook = (
+	json: string,
+	from: string,
+	to: string,
+	all: boolean,
+): { text: string; cells: number[] } => {
 	const cells = cellNodes(scan(json))
-	const found = cells.map((cell, index) => ({ index, node: sourceNode(cell), times: occurrences(joined(sourceNode(cell)), from) })).filter(({ times }) => times > 0)
+	const found = cells
+		.map((cell, index) => ({ index, node: sourceNode(cell), times: occurrences(joined(sourceNode(cell)), from) }))
+		.filter(({ times }) => times > 0)
 	const total = found.reduce((sum, { times }) => sum + times, 0)
-	if (total === 0) throw new ToolError('old_string was not found in the source of any cell of the notebook. Outputs cannot be edited.')
+	if (total === 0)
+		throw new ToolError('old_string was not found in the source of any cell of the notebook. Outputs cannot be edited.')
 	if (total > 1 && !all)
-		throw new ToolError(`old_string was found ${total} times, in cell${found.length > 1 ? 's' : ''} ${found.map(({ index }) => index + 1).join(', ')}. Give more lines around it, or set replace_all.`)
+		throw new ToolError(
+			`old_string was found ${total} times, in cell${found.length > 1 ? 's' : ''} ${found.map(({ index }) => index + 1).join(', ')}. Give more lines around it, or set replace_all.`,
+		)
 	let text = json
 	// From the back, so that earlier positions hold.
 	for (const { node } of found.reverse()) {
@@ -139,7 +166,9 @@ export const editNotebook = (json: string, from: string, to: string, all: boolea
 /** nbformat's own writing of strings: Unicode as it is unless the file escapes it. */
 const quote = (value: string, ascii: boolean): string => {
 	const quoted = JSON.stringify(value)
-	return ascii ? quoted.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`) : quoted
+	return ascii
+		? quoted.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+		: quoted
 }
 
 const formatSource = (json: string, node: Node, source: string): string => {

@@ -51,38 +51,84 @@ const secretNames = new Set([
 ])
 
 const envExamples = /\.(?:example|sample|template|tpl|dist|defaults?|schema)$/
-const keyFiles = /\.(?:pem|p12|pfx|ppk|jks|keystore|kdbx|key)$|^id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$|^ssh_host_\w+_key$/
+const keyFiles =
+	/\.(?:pem|p12|pfx|ppk|jks|keystore|kdbx|key)$|^id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$|^ssh_host_\w+_key$/
 
-/** Folder below home → names in it that hold secrets; '*' means everything below. */
-const homeSecrets = new Map<string, string[]>([
-	['.garuda', ['*']],
-	['.kube', ['config']],
-	['.docker', ['config.json']],
-	['.cargo', ['credentials', 'credentials.toml']],
-	['.gem', ['credentials']],
-	['.m2', ['settings.xml', 'settings-security.xml']],
-	['.gradle', ['gradle.properties']],
-	['.terraform.d', ['credentials.tfrc.json']],
-	['.mozilla', ['*']],
-	['.thunderbird', ['*']],
-	['.config/gcloud', ['*']],
-	['.config/gh', ['hosts.yml']],
-	['.config/hub', ['*']],
-	['.config/glab-cli', ['*']],
-	['.config/op', ['*']],
-	['.config/rclone', ['*']],
-	['.config/google-chrome', ['*']],
-	['.config/chromium', ['*']],
-	['.config/bravesoftware', ['*']],
-	['.config/microsoft-edge', ['*']],
-	['.config/git', ['credentials']],
-	['.local/share/keyrings', ['*']],
-	['.local/share/kwalletd', ['*']],
-	['library/keychains', ['*']],
-	['library/cookies', ['*']],
-	['library/application support/google/chrome', ['*']],
-	['library/application support/firefox', ['*']],
-	['library/application support/bravesoftware', ['*']],
+/** Below home: files, and folders with all that is in them, that hold keys, tokens, cookies, mail or what was typed. Folded spelling. */
+const homeSecrets = new Set([
+	...['.age', '.config/age', '.config/sops', '.config/op', '.1password', '.config/bitwarden', '.config/bitwarden cli'],
+	...['.local/share/keyrings', '.local/share/kwalletd'],
+	// Garuda itself and other agents: their keys and their logs.
+	...[
+		'.garuda',
+		'.claude',
+		'.claude.json',
+		'.codex',
+		'.gemini',
+		'.copilot',
+		'.qwen',
+		'.kimi',
+		'.config/github-copilot',
+	],
+	...[
+		'.config/opencode',
+		'.local/share/opencode',
+		'.config/claude',
+		'.openai',
+		'.anthropic',
+		'.cursor',
+		'.config/cursor',
+	],
+	// Clouds and code hosts.
+	...['.config/gcloud', '.kube', '.docker', '.oci', '.bluemix', '.fly', '.pulumi', '.config/gh', '.config/glab-cli'],
+	...[
+		'.config/hub',
+		'.config/doctl',
+		'.config/rclone',
+		'.config/heroku',
+		'.config/ngrok',
+		'.config/netlify',
+		'.config/stripe',
+	],
+	...[
+		'.config/containers/auth.json',
+		'.local/share/com.vercel.cli',
+		'.terraformrc',
+		'.terraform.d/credentials.tfrc.json',
+	],
+	...['.databrickscfg', '.snowflake', '.cache/huggingface/token', '.kaggle'],
+	// Package registries and version control.
+	...[
+		'.config/git/credentials',
+		'.cargo/credentials',
+		'.cargo/credentials.toml',
+		'.gem/credentials',
+		'.m2/settings.xml',
+	],
+	...['.m2/settings-security.xml', '.gradle/gradle.properties', '.composer/auth.json', '.config/composer/auth.json'],
+	...['.config/pip/pip.conf', '.pip/pip.conf'],
+	// Browsers, mail and chat.
+	...[
+		'.mozilla',
+		'.thunderbird',
+		'.config/google-chrome',
+		'.config/chromium',
+		'.config/bravesoftware',
+		'.config/microsoft-edge',
+	],
+	...['.config/vivaldi', '.config/opera', '.var/app', 'snap/firefox', 'snap/chromium'],
+	...['library/keychains', 'library/cookies', 'library/mail', 'library/messages', 'library/safari'],
+	...['library/application support/google/chrome', 'library/application support/firefox'],
+	...[
+		'library/application support/bravesoftware',
+		'library/application support/com.apple.tcc',
+		'library/group containers',
+	],
+	// What was typed.
+	...['.zsh_sessions', '.local/share/fish/fish_history', '.history', '.lesshst', '.viminfo', '.local/share/nvim/shada'],
+	...['.irb_history', '.rediscli_history', '.sqlite_history', '.mylogin.cnf'],
+	// Coins.
+	...['.bitcoin', '.ethereum', '.electrum', '.config/solana'],
 ])
 
 const systemPaths = [
@@ -96,6 +142,11 @@ const systemPaths = [
 	'etc/sudoers',
 	'etc/sudoers.d',
 	'etc/ssl/private',
+	'etc/krb5.keytab',
+	'etc/networkmanager/system-connections',
+	'etc/wireguard',
+	'var/lib/docker',
+	'var/lib/kubelet',
 	'run/secrets',
 	'run/credentials',
 	'var/run/secrets',
@@ -107,7 +158,8 @@ const below = (parts: readonly string[], folder: readonly string[]): boolean =>
 /** Why a file of this name holds a secret wherever it lies, or null. `name` is one path part. */
 export const secretName = (name: string): string | null => {
 	const folded = foldName(name)
-	if ((folded === '.env' || folded.startsWith('.env.')) && !envExamples.test(folded)) return 'an environment file with secrets'
+	if ((folded === '.env' || folded.startsWith('.env.')) && !envExamples.test(folded))
+		return 'an environment file with secrets'
 	if (secretNames.has(folded)) return 'a file with credentials'
 	return keyFiles.test(folded) ? 'a private key' : null
 }
@@ -116,7 +168,8 @@ export const secretName = (name: string): string | null => {
 export const sensitiveReason = (real: string, home: string, roots: readonly string[]): string | null => {
 	const parts = foldParts(real)
 	for (const path of systemPaths)
-		if (below(parts, path.split('/'))) return path.startsWith('etc') ? 'a system secret' : 'a device or system path'
+		if (below(parts, path.split('/')))
+			return /^(?:etc|var|run)/.test(path) ? 'a system secret' : 'a device or system path'
 	for (const part of parts) if (secretFolders.has(part)) return 'in a folder with secrets'
 	const last = parts.at(-1)
 	const named = last === undefined ? null : secretName(last)
@@ -125,15 +178,10 @@ export const sensitiveReason = (real: string, home: string, roots: readonly stri
 	if (homeParts.length === 0 || !below(parts, homeParts)) return null
 	const rest = parts.slice(homeParts.length)
 	for (let depth = 1; depth <= Math.min(rest.length, 4); depth++) {
-		const folder = rest.slice(0, depth).join('/')
-		const names = homeSecrets.get(folder)
-		if (!names) continue
-		if (names[0] !== '*') {
-			if (rest.length === depth + 1 && names.includes(rest[depth]!)) return 'a file with credentials'
-			continue
-		}
-		if (folder === '.garuda' && roots.some((root) => inOwnHome(root, home) && under(real, root))) continue
-		return folder === '.garuda' ? 'Garuda’s own folder' : 'in a folder with secrets'
+		const path = rest.slice(0, depth).join('/')
+		if (!homeSecrets.has(path)) continue
+		if (path !== '.garuda') return 'it holds credentials or private data'
+		if (!roots.some((root) => inOwnHome(root, home) && under(real, root))) return 'Garuda’s own folder'
 	}
 	return null
 }
@@ -145,28 +193,41 @@ const inOwnHome = (root: string, home: string): boolean => root.startsWith(`${ho
 export const under = (path: string, folder: string): boolean =>
 	path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 
+const configuration = 'configuration that programs on this machine obey'
+/** Names at any depth of a root. Paths of several parts count from the root. */
 const protectedNames = new Map<string, string>([
-	['.git', 'the repository’s own files'],
-	['git~1', 'the repository’s own files'],
-	['.gitmodules', 'configuration that fetches code'],
+	...['.git', 'git~1'].map((name) => [name, 'the repository’s own files'] as const),
 	['.garuda', 'Garuda’s configuration'],
-	['.claude', 'an agent’s configuration'],
-	['.cursor', 'an agent’s configuration'],
-	['.codex', 'an agent’s configuration'],
-	['.gemini', 'an agent’s configuration'],
-	['.mcp.json', 'configuration that starts programs'],
-	['.vscode', 'the editor’s configuration'],
-	['.idea', 'the editor’s configuration'],
-	['.zed', 'the editor’s configuration'],
-	['.devcontainer', 'configuration that starts programs'],
-	['.envrc', 'configuration that starts programs'],
+	...['.claude', '.codex', '.gemini', '.cursor', '.opencode', '.mcp.json'].map(
+		(name) => [name, 'an agent’s configuration'] as const,
+	),
+	...['.vscode', '.idea', '.zed', '.fleet', '.run', '.exrc', '.nvimrc', '.nvim.lua', '.vimrc', '.dir-locals.el'].map(
+		(name) => [name, 'an editor’s configuration'] as const,
+	),
+	...['.envrc', '.devcontainer', '.gitmodules'].map((name) => [name, configuration] as const),
 	['.husky', 'hooks'],
 ])
 
-/** In the home folder itself: files that a shell or a login runs. */
-const startNames =
-	/^\.(?:bash(?:rc|_profile|_login|_logout|_aliases)|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc|inputrc|xinitrc|xprofile|xsessionrc|gitconfig|vimrc|tmux\.conf|pam_environment)$/
-const startFolders = ['.config/fish', '.config/systemd', '.config/autostart', '.config/git', '.local/bin', 'library/launchagents', 'bin']
+/** In the home folder itself (root = home): what the next login or tool start would run. Folded spelling. */
+const homeProtected = new Set([
+	...[
+		'.bashrc',
+		'.bash_profile',
+		'.bash_login',
+		'.bash_logout',
+		'.bash_aliases',
+		'.profile',
+		'.inputrc',
+		'.pam_environment',
+	],
+	...['.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.oh-my-zsh', '.kshrc', '.cshrc', '.tcshrc'],
+	...['.config/fish', '.config/nushell', '.gitconfig', '.config/git', '.config/autostart', '.config/systemd'],
+	...['.config/environment.d', '.config/plasma-workspace', '.local/bin', 'bin', '.local/share/applications'],
+	...['.xprofile', '.xsession', '.xsessionrc', '.xinitrc', '.tmux.conf', '.vim', '.config/nvim', '.emacs', '.emacs.d'],
+	...['.config/code/user', '.vscode-server', '.config/direnv', '.config/mise', '.cargo/bin', '.cargo/config'],
+	...['.cargo/config.toml', '.cargo/env', '.npm-global', '.nvm', '.pyenv', '.rbenv', '.asdf', '.gradle/init.d'],
+	...['.gradle/init.gradle', 'library/launchagents'],
+])
 
 /**
  * Why a real path below `root` must not be written, or null. Names count at any depth, in any spelling that a disk
@@ -180,7 +241,7 @@ export const protectedReason = (real: string, root: string, home: string): strin
 	}
 	if (!under(real, home)) return null
 	const rest = foldParts(real.slice(home.length))
-	const path = rest.join('/')
-	if (rest.length === 1 && startNames.test(path)) return 'run at login'
-	return startFolders.some((folder) => path === folder || path.startsWith(`${folder}/`)) ? 'run at login' : null
+	for (let depth = 1; depth <= Math.min(rest.length, 3); depth++)
+		if (homeProtected.has(rest.slice(0, depth).join('/'))) return configuration
+	return null
 }

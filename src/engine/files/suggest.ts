@@ -18,7 +18,8 @@ export const distance = (a: string, b: string, max: number): number => {
 	let row = Array.from({ length: b.length + 1 }, (_, index) => index)
 	for (let i = 1; i <= a.length; i++) {
 		const next = [i]
-		for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+		for (let j = 1; j <= b.length; j++)
+			next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
 		if (Math.min(...next) > max) return max + 1
 		row = next
 	}

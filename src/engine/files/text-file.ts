@@ -1,5 +1,6 @@
 // A text file as the model sees it (LF, no byte order mark) and the way back to its exact bytes.
 import { ToolError } from '../errors.ts'
+import { diffBlocks, splitLines } from './hunks.ts'
 import { looksLatin } from './kind.ts'
 
 export type Encoding = 'utf8' | 'utf16le' | 'utf16be'
@@ -27,7 +28,9 @@ const swapped = (bytes: Uint8Array): Buffer => Buffer.from(bytes).swap16()
 const raw = (bytes: Uint8Array, encoding: Encoding): string => {
 	if (encoding === 'utf8') return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 	if (bytes.length % 2 === 1) throw new RangeError('odd length')
-	return new TextDecoder('utf-16le', { fatal: true, ignoreBOM: true }).decode(encoding === 'utf16le' ? bytes : swapped(bytes))
+	return new TextDecoder('utf-16le', { fatal: true, ignoreBOM: true }).decode(
+		encoding === 'utf16le' ? bytes : swapped(bytes),
+	)
 }
 
 /** Decodes without loss, or ToolError that says why the file cannot be handled as text. `shown` names it there. */
@@ -38,7 +41,8 @@ export const decodeText = (bytes: Uint8Array, shown: string): TextFile => {
 	try {
 		whole = raw(bytes.subarray(bom?.length ?? 0), encoding)
 	} catch {
-		if (encoding !== 'utf8') throw new ToolError(`${shown} begins like UTF-16 text but is not valid UTF-16. It was not changed.`)
+		if (encoding !== 'utf8')
+			throw new ToolError(`${shown} begins like UTF-16 text but is not valid UTF-16. It was not changed.`)
 		throw new ToolError(
 			looksLatin(bytes)
 				? `${shown} is text, but not UTF-8 (most likely Latin-1 or Windows-1252). It was not changed: its bytes cannot be kept here. Convert it with bash (iconv) when the project wants that, or edit it with bash.`
@@ -132,17 +136,17 @@ const toBytes = (file: Pick<TextFile, 'encoding' | 'bom'>, text: string): Uint8A
 }
 
 /**
- * The splices that turn `from` into `to`, by lines: what lines share at both ends and in between stays untouched, so that
- * a whole-file write keeps the ends of the lines it did not change.
+ * The splices that turn `from` into `to`, by lines: what they share stays untouched, so that a whole-file write keeps the
+ * ends of the lines it did not change.
  */
-export const lineSplices = (from: string, to: string, pairs: (a: string[], b: string[]) => [number, number, number, number][]): Splice[] => {
-	const a = from.split(/(?<=\n)/)
-	const b = to.split(/(?<=\n)/)
+export const lineSplices = (from: string, to: string): Splice[] => {
+	const a = splitLines(from)
+	const b = splitLines(to)
 	const starts = [0]
 	for (const line of a) starts.push(starts.at(-1)! + line.length)
-	return pairs(a, b).map(([aFrom, aTo, bFrom, bTo]) => ({
-		start: starts[aFrom]!,
-		end: starts[aTo]!,
-		text: b.slice(bFrom, bTo).join(''),
+	return diffBlocks(a, b).map(([oldFrom, oldTo, newFrom, newTo]) => ({
+		start: starts[oldFrom]!,
+		end: starts[oldTo]!,
+		text: b.slice(newFrom, newTo).join(''),
 	}))
 }

@@ -71,7 +71,8 @@ export const viewFile = async (
 	const file = await files.read(resolved.path).catch(async (error) => {
 		throw (await folderError(resolved)) ?? error
 	})
-	if (file.path !== resolved.path) throw new ToolError(`${shown} was moved or replaced by a link meanwhile. Nothing was read.`)
+	if (file.path !== resolved.path)
+		throw new ToolError(`${shown} was moved or replaced by a link meanwhile. Nothing was read.`)
 	const kind = kindOf(file.bytes)
 	const base = { path: file.path, hash: file.hash, kind: kind.kind }
 	if (kind.kind === 'empty') return { ...base, text: '[the file is empty]', lines: [], total: 0, truncated: false }
@@ -82,16 +83,26 @@ export const viewFile = async (
 				: `${shown} is a ${kind.label}, ${sizeInWords(file.bytes.length)}. Images cannot be shown to the model yet (PNG, JPEG, GIF and WebP are recognised).`,
 		)
 	if (kind.kind === 'pdf')
-		throw new ToolError(`${shown} is a PDF document, ${sizeInWords(file.bytes.length)}. Get its text with bash (pdftotext), where that is installed.`)
+		throw new ToolError(
+			`${shown} is a PDF document, ${sizeInWords(file.bytes.length)}. Get its text with bash (pdftotext), where that is installed.`,
+		)
 	if (kind.kind === 'binary' && !looksLatin(file.bytes)) {
-		const hint = kind.label.endsWith('image') ? 'Of images, only PNG, JPEG, GIF and WebP are recognised, and none can be shown yet.' : 'Look at it with bash (file, xxd, strings).'
+		const hint = kind.label.endsWith('image')
+			? 'Of images, only PNG, JPEG, GIF and WebP are recognised, and none can be shown yet.'
+			: 'Look at it with bash (file, xxd, strings).'
 		throw new ToolError(`${shown} is not text: ${kind.label}, ${sizeInWords(file.bytes.length)}. ${hint}`)
 	}
 	const notes: string[] = []
-	const text = kind.kind === 'notebook' ? renderNotebook(Buffer.from(file.bytes).toString('utf8')) : textOf(file.bytes, kind.kind, shown, notes)
+	const text =
+		kind.kind === 'notebook'
+			? renderNotebook(Buffer.from(file.bytes).toString('utf8'))
+			: textOf(file.bytes, kind.kind, shown, notes)
 	const { offset = 1, limit = limits.readLines } = range
 	const part = page(text, offset, Math.min(limit, limits.readLines), budgetOf(limits))
-	if (offset > part.total) throw new ToolError(`${shown} has ${part.total} line${part.total === 1 ? '' : 's'}; offset ${offset} is behind its end.`)
+	if (offset > part.total)
+		throw new ToolError(
+			`${shown} has ${part.total} line${part.total === 1 ? '' : 's'}; offset ${offset} is behind its end.`,
+		)
 	const more = part.to < part.total
 	if (kind.kind === 'notebook') notes.push('notebook shown as text; edit_file works on the source of one cell')
 	const whole = part.from === 1 && !more
@@ -120,12 +131,19 @@ const textOf = (bytes: Uint8Array, kind: FileKind, shown: string, notes: string[
 		const decoder = new TextDecoder(wide ? (first === 0xff ? 'utf-16le' : 'utf-16be') : 'utf-8', { fatal: true })
 		whole = decoder.decode(bytes)
 	} catch {
-		throw new ToolError(`${shown} begins like UTF-16 text but is not valid UTF-16, ${sizeInWords(bytes.length)}. Look at it with bash (xxd, iconv).`)
+		throw new ToolError(
+			`${shown} begins like UTF-16 text but is not valid UTF-16, ${sizeInWords(bytes.length)}. Look at it with bash (xxd, iconv).`,
+		)
 	}
 	if (wide) notes.push('UTF-16, kept by edits')
 	const { text, ends, usual } = splitEnds(whole)
 	const windows = ends.filter((end) => end === '\r\n').length
-	if (windows > 0) notes.push(windows === ends.length ? 'line ends CRLF, kept by edits' : `line ends mixed: ${windows} of ${ends.length} CRLF, kept by edits`)
+	if (windows > 0)
+		notes.push(
+			windows === ends.length
+				? 'line ends CRLF, kept by edits'
+				: `line ends mixed: ${windows} of ${ends.length} CRLF, kept by edits`,
+		)
 	else if (usual === '\r') notes.push('line ends CR, kept by edits')
 	const nuls = text.split('\0').length - 1
 	if (nuls > 0) notes.push(`${nuls} NUL character${nuls > 1 ? 's' : ''}, shown as ␀`)
@@ -138,7 +156,9 @@ const folderError = async (resolved: ResolvedPath): Promise<ToolError | null> =>
 	if (resolved.sensitive) return null
 	try {
 		const { text, count } = await viewFolder(resolved)
-		return new ToolError(`${shownPath(resolved.shown)} is a folder with ${count} entr${count === 1 ? 'y' : 'ies'}:\n${text}`)
+		return new ToolError(
+			`${shownPath(resolved.shown)} is a folder with ${count} entr${count === 1 ? 'y' : 'ies'}:\n${text}`,
+		)
 	} catch {
 		return null
 	}
@@ -146,11 +166,15 @@ const folderError = async (resolved: ResolvedPath): Promise<ToolError | null> =>
 
 /** A folder's entries, one a line, capped at 200. ToolError when it is no folder or off limits. */
 export const viewFolder = async (resolved: ResolvedPath): Promise<{ text: string; count: number }> => {
-	if (resolved.sensitive) throw new ToolError(`${shownPath(resolved.shown)} is off limits for the file tools: ${resolved.sensitive}.`)
+	if (resolved.sensitive)
+		throw new ToolError(`${shownPath(resolved.shown)} is off limits for the file tools: ${resolved.sensitive}.`)
 	try {
 		const names = await listFolder(resolved.path, await wayHere())
 		const head = names.slice(0, 200).map(shownPath)
-		return { text: [...head, ...(names.length > 200 ? [`[… ${names.length - 200} more]`] : [])].join('\n'), count: names.length }
+		return {
+			text: [...head, ...(names.length > 200 ? [`[… ${names.length - 200} more]`] : [])].join('\n'),
+			count: names.length,
+		}
 	} catch (error) {
 		throw inWords(error, resolved.shown)
 	}

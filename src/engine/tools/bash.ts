@@ -1,0 +1,199 @@
+// The bash tool: a command through the executor, from the turn's gate; what came back in words.
+import { z } from 'zod'
+import { ToolError } from '../errors.ts'
+import { shownPath } from '../files/guard.ts'
+import type { RunResult, Tool, ToolContext, ToolResult } from '../ports.ts'
+import { asShown, clip, oneLine, visible } from '../text.ts'
+
+const input = z.strictObject({
+	command: z.string().min(1),
+	timeout_ms: z.int().min(1).optional(),
+	description: z.string().optional().describe('What it does, a few words'),
+	outside_sandbox: z.boolean().optional().describe('Only when it cannot work in the sandbox; the user is asked'),
+	reason: z.string().optional().describe('Why outside'),
+})
+
+type Input = z.infer<typeof input>
+
+interface Data {
+	command: string
+	timeoutMs: number
+	outside: boolean
+	notes: string[]
+}
+
+const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** A command's output as a terminal would have shown it: no escapes, no overwritten progress, direction marks written out. */
+const readable = (output: string): string => {
+	let text = asShown(output)
+	// Overstrikes (a, backspace, b) leave the last character.
+	for (let round = 0; text.includes('\b') && round < 100; round++) {
+		const next = text.replace(/[^\b\n]\u0008/g, '')
+		if (next === text) break
+		text = next
+	}
+	return text
+		.replaceAll('\b', '')
+		.replace(/[\u0080-\u009f]/g, '')
+		.replace(bidi, visible)
+}
+
+/** Whole lines of output to the user as they come: an escape sequence cut by a chunk is never shown in halves. */
+const lineProgress = (ctx: ToolContext): { take(text: string): void; end(): void } => {
+	let rest = ''
+	const show = (text: string): void => {
+		const shown = visible(readable(text)).replace(/\n$/, '')
+		if (shown.trim() !== '') ctx.progress(shown)
+	}
+	return {
+		take: (text) => {
+			rest += text
+			const cut = rest.lastIndexOf('\n') + 1
+			if (cut > 0) show(rest.slice(0, cut))
+			rest = rest.slice(cut)
+			// A progress bar without an end is shown by its last state only, and never collected.
+			if (rest.length > 8192) rest = rest.slice(-4096)
+		},
+		end: () => show(rest),
+	}
+}
+
+/** How it ended, in words. */
+const ending = (result: RunResult, timeoutMs: number): string[] => {
+	const lines: string[] = []
+	if (result.cancelled) lines.push('stopped by the user')
+	else if (result.timedOut)
+		lines.push(
+			`timed out after ${timeoutMs / 1000} s and was ended; output up to then is above. Give timeout_ms for longer commands`,
+		)
+	else if (result.signal) lines.push(`ended by signal ${result.signal}`)
+	else lines.push(`exit code ${result.code ?? 'unknown'}`)
+	if (result.survivors > 0)
+		lines.push(
+			`${result.survivors} process${result.survivors === 1 ? ' it started was' : 'es it started were'} still running in the background and ${result.survivors === 1 ? 'was' : 'were'} ended: nothing goes on after a call`,
+		)
+	return lines
+}
+
+/** Where the next command starts: where this one ended when that lies inside the roots, else the working folder. */
+const keepCwd = async (result: RunResult, ctx: ToolContext): Promise<string[]> => {
+	const before = ctx.state.cwd
+	if (result.cwd === undefined || result.cwd === before) return []
+	const resolved = await ctx.files.resolve(result.cwd).catch(() => null)
+	if (resolved?.inside && resolved.exists && !resolved.sensitive && (await isFolder(resolved.path, ctx))) {
+		ctx.state.cwd = resolved.path
+		return resolved.path === before ? [] : [`the next command starts in ${shownPath(resolved.shown)}`]
+	}
+	ctx.state.cwd = ctx.root
+	return [
+		`the shell ended in ${oneLine(result.cwd, 200)}, outside the working folder: the next command starts in ${shownPath(ctx.root)}`,
+	]
+}
+
+/** The guard says "a folder" for one; anything else, or nothing, is none. */
+const isFolder = (path: string, ctx: ToolContext): Promise<boolean> =>
+	ctx.files.readPart(path, 0, 0).then(
+		() => false,
+		(error) => error instanceof ToolError && /is a folder/.test(error.message),
+	)
+
+/** The folder to run in, with a note when the one before is gone. */
+const startCwd = async (ctx: ToolContext): Promise<{ cwd: string; notes: string[] }> => {
+	const { cwd } = ctx.state
+	const resolved = await ctx.files.resolve(cwd).catch(() => null)
+	if (resolved?.inside && resolved.exists && resolved.path === cwd && (await isFolder(cwd, ctx)))
+		return { cwd, notes: [] }
+	ctx.state.cwd = ctx.root
+	return { cwd: ctx.root, notes: [`the previous folder ${shownPath(cwd)} is gone: this ran in ${shownPath(ctx.root)}`] }
+}
+
+/** Runs one command. Never waits for background children, never leaves one. */
+export const bashTool: Tool<Input, Data> = {
+	name: 'bash',
+	description:
+		'Run a command in bash (no rc files, stdin closed, no pager or editor). It runs in the sandbox: writes only in the project, temp and caches, no network unless allowed. The folder is kept between calls while it lies inside the project. Processes left in the background are ended with the call. Long output keeps head and tail.',
+	input,
+	readOnly: false,
+	async plan(given, ctx) {
+		const { command, outside_sandbox: outside = false, reason } = given
+		if (command.trim() === '') throw new ToolError('The command is empty.')
+		if (command.includes('\0')) throw new ToolError('The command holds a NUL character.')
+		if (outside && ctx.mode === 'plan') throw new ToolError('In plan mode nothing runs outside the sandbox.')
+		const { bashTimeoutMs, bashMaxTimeoutMs } = ctx.limits
+		const asked = given.timeout_ms ?? bashTimeoutMs
+		const timeoutMs = Math.min(asked, bashMaxTimeoutMs)
+		const notes = asked > timeoutMs ? [`the time limit was ${timeoutMs / 1000} s, the most that is allowed`] : []
+		return {
+			info: {
+				// The command itself: a description is only the model's word for it.
+				title: `Run ${oneLine(command, 160)}`,
+				kind: 'execute',
+				access: 'run',
+				paths: [],
+				key: `${outside ? 'outside' : 'bash'}:${command}`,
+				command,
+				...(outside && { outside }),
+				...(reason && { preview: `The model's reason: ${oneLine(reason, 300)}` }),
+			},
+			data: { command, timeoutMs, outside, notes },
+		}
+	},
+	async run({ data }, ctx): Promise<ToolResult> {
+		const { command, timeoutMs } = data
+		const notes = [...data.notes]
+		const run = async (outside: boolean): Promise<RunResult> => {
+			const start = await startCwd(ctx)
+			notes.push(...start.notes)
+			const progress = lineProgress(ctx)
+			const result = await ctx.executor.run(
+				{
+					script: command,
+					cwd: start.cwd,
+					timeoutMs,
+					outside,
+					readOnly: ctx.mode === 'plan',
+					// Progress bars shrink to a fraction when shown: keep more than will be passed on.
+					maxOutput: Math.max(30_000, ctx.limits.resultChars) * 8,
+					onOutput: progress.take,
+				},
+				ctx.signal,
+			)
+			progress.end()
+			return result
+		}
+		const shown = (result: RunResult, room: number): string =>
+			clip(readable(result.output).replace(/\n+$/, ''), room, 'use head, tail or grep to see them')
+		const room = Math.max(500, ctx.limits.resultChars - 1500)
+		let result = await run(data.outside)
+		let first = ''
+		if (result.wall && !data.outside && !result.cancelled && !ctx.signal.aborted) {
+			const { wall, detail } = result.wall
+			if (ctx.mode === 'plan') notes.push(`the sandbox stopped it (${wall}): in plan mode commands only read`)
+			else {
+				const answer = await ctx.request({ type: 'outside_sandbox', command, wall, detail })
+				if (answer.allowed && !ctx.signal.aborted) {
+					first = `[in the sandbox it failed (${wall}: ${oneLine(detail, 200)}); with the user's consent it then ran again outside the sandbox:]\n`
+					result = await run(true)
+				} else
+					notes.push(
+						`the sandbox stopped it (${wall}: ${oneLine(detail, 200)}). Running it outside was refused: ${answer.reason || 'stopped'}`,
+					)
+			}
+		}
+		notes.unshift(...ending(result, timeoutMs))
+		notes.push(...(await keepCwd(result, ctx)))
+		const output = shown(result, room)
+		const failed = result.code !== 0 || result.timedOut || result.cancelled
+		return {
+			status: failed ? 'failed' : 'ok',
+			text: `${first}${output === '' ? '(no output)' : output}\n${notes.map((note) => `[${note}]`).join('\n')}`,
+			data: {
+				exitCode: result.code,
+				signal: result.signal,
+				timedOut: result.timedOut,
+				outside: data.outside || first !== '',
+			},
+		}
+	},
+}

@@ -1,0 +1,52 @@
+// The read_file tool: one page of a file as numbered lines, from the turn's gate.
+import { z } from 'zod'
+import { ToolError } from '../errors.ts'
+import { shownPath } from '../files/guard.ts'
+import { noteSeen } from '../files/seen.ts'
+import { didYouMean } from '../files/suggest.ts'
+import { viewFile } from '../files/view.ts'
+import type { ResolvedPath, Tool } from '../ports.ts'
+
+const input = z.strictObject({
+	path: z.string().describe('Relative to the working folder, absolute, or ~/…'),
+	offset: z.int().min(1).optional().describe('First line, from 1'),
+	limit: z.int().min(1).optional().describe('Number of lines'),
+})
+
+type Input = z.infer<typeof input>
+
+interface Data {
+	resolved: ResolvedPath
+	range: { offset?: number; limit?: number }
+}
+
+/** Reads a text file or notebook; what was shown counts as read for edits. */
+export const readFileTool: Tool<Input, Data> = {
+	name: 'read_file',
+	description:
+		'Read a text file or notebook: each line as number, tab, text. At most 2,000 lines a call; the last line in brackets says which lines these are and how to go on. Paths are always relative to the working folder, wherever bash stands.',
+	input,
+	readOnly: true,
+	async plan({ path, offset, limit }, ctx) {
+		const resolved = await ctx.files.resolve(path)
+		const shown = shownPath(resolved.shown)
+		if (resolved.sensitive) throw new ToolError(`${shown} is off limits for the file tools: ${resolved.sensitive}.`)
+		if (!resolved.exists) throw new ToolError(`${shown} does not exist.${await didYouMean(resolved, ctx.files.roots)}`)
+		return {
+			info: {
+				title: `Read ${shown}${offset ? ` from line ${offset}` : ''}`,
+				kind: 'read',
+				access: 'read',
+				paths: [resolved.path],
+				key: `read:${resolved.path}`,
+				...(offset !== undefined && { line: offset }),
+			},
+			data: { resolved, range: { ...(offset !== undefined && { offset }), ...(limit !== undefined && { limit }) } },
+		}
+	},
+	async run({ data: { resolved, range } }, ctx) {
+		const view = await viewFile(ctx.files, resolved, range, ctx.limits)
+		noteSeen(ctx.state.seen, view.path, view.hash, view.lines, view.total)
+		return { status: 'ok', text: view.text, data: { path: view.path, lines: view.total, truncated: view.truncated } }
+	},
+}
