@@ -1,0 +1,302 @@
+// Runs commands, inside a sandbox or on the host: the Executor of a session.
+
+import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ToolError } from '../errors.ts'
+import type { Executor, RunResult, RunSpec } from '../ports.ts'
+import { bubblewrapFlags } from './bubblewrap.ts'
+import { commandEnvironment } from './environment.ts'
+import { stat } from './paths.ts'
+import { Pipes } from './pipes.ts'
+import type { Policy, PolicyBuilder } from './policy.ts'
+import { belonging, descendants, namespaceCount, signalAll } from './processes.ts'
+import { limitedArgv, type ShellCommand, type ShellEnd, type ShellLimits, shellScript } from './shell.ts'
+import { type Control, type Launch, type Outcome, supervise } from './supervise.ts'
+import { findWall } from './walls.ts'
+import { findingsNote, prepareRoot, type Watch } from './watch.ts'
+
+export interface ExecutorSettings {
+	home: string
+	tmp: string
+	/** A 0700 folder of the executor's own that no sandboxed command sees; removed at the end. */
+	own: string
+	env: Record<string, string | undefined>
+	envAllow: string[]
+	limits: ShellLimits
+	/** From TERM to KILL. */
+	graceMs: number
+	/** Runs outside the sandbox are refused. */
+	strict: boolean
+}
+
+export interface BubblewrapSettings extends ExecutorSettings {
+	bwrap: string
+	filter: Uint8Array | null
+	policy: PolicyBuilder
+	watch: Watch
+}
+
+export interface SeatbeltSettings extends ExecutorSettings {
+	sandboxExec: string
+	/** The profile for one command. */
+	profile(spec: { readOnly: boolean }): string
+}
+
+/** Commands in bubblewrap; `outside` runs on the host. */
+export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor =>
+	createBase('bubblewrap', settings, (spec, signal, pipes) => runBubblewrap(settings, spec, signal, pipes))
+
+export const createSeatbeltExecutor = (settings: SeatbeltSettings): Executor =>
+	createBase('seatbelt', settings, async (spec, signal, pipes) => {
+		const profile = settings.profile({ readOnly: spec.readOnly === true })
+		const result = await runOnHost(settings, spec, signal, pipes, [settings.sandboxExec, '-p', profile])
+		return withWall(result, [])
+	})
+
+/** Commands with the user's rights, in process groups of their own, with the allowlisted environment. */
+export const createHostExecutor = (settings: ExecutorSettings): Executor =>
+	createBase('host', settings, (spec, signal, pipes) => runOnHost(settings, spec, signal, pipes))
+
+type Run = (spec: RunSpec, signal: AbortSignal, pipes: Pipes) => Promise<RunResult>
+
+const createBase = (kind: Executor['kind'], settings: ExecutorSettings, inside: Run): Executor => {
+	const pipes = new Pipes(settings.own)
+	const closing = new AbortController()
+	const running = new Set<Promise<unknown>>()
+	return {
+		kind,
+		async run(spec, signal) {
+			if (closing.signal.aborted) throw new ToolError('The session is closed.')
+			if (spec.script === undefined && spec.argv === undefined) throw new ToolError('There is no command to run.')
+			if (spec.outside && settings.strict) throw new ToolError('The strict profile runs nothing outside the sandbox.')
+			if (!stat(spec.cwd)?.isDirectory()) throw new ToolError(`The working folder is gone: ${spec.cwd}`)
+			const both = AbortSignal.any([signal, closing.signal])
+			const run = spec.outside && kind !== 'host' ? runOnHost(settings, spec, both, pipes) : inside(spec, both, pipes)
+			running.add(run)
+			try {
+				return await run
+			} finally {
+				running.delete(run)
+			}
+		},
+		async close() {
+			closing.abort()
+			await Promise.allSettled(running)
+			pipes.close()
+			rmSync(settings.own, { recursive: true, force: true })
+		},
+	}
+}
+
+// ---------------------------------------------------------------- bubblewrap
+
+/** The first process of the sandbox as the host counts, from the status that bubblewrap writes. */
+const firstProcess = (status: string): number | undefined => {
+	const found = /"child-pid": (\d+)/.exec(status)?.[1]
+	return found === undefined ? undefined : Number(found)
+}
+
+/** bubblewrap says an exit code only when the command really started. */
+const neverStarted = (outcome: Outcome): boolean =>
+	!outcome.status.includes('"exit-code"') && !outcome.timedOut && !outcome.cancelled && !outcome.stopped
+
+const bubblewrapControl = (limits: ShellLimits): Control => ({
+	term(pid, status) {
+		const first = firstProcess(status)
+		// Not bubblewrap itself: it would take the sandbox down before the command could clean up after itself. Its first
+		// process has no handler, and the kernel drops TERM for it.
+		if (first === undefined) signalAll([-pid], 'SIGKILL')
+		else signalAll(descendants(first), 'SIGTERM')
+	},
+	kill(pid, status) {
+		// With its first process, a namespace ends as a whole, daemons in sessions of their own too.
+		const first = firstProcess(status)
+		signalAll([...(first === undefined ? [] : descendants(pid).filter((each) => each === first)), -pid], 'SIGKILL')
+	},
+	// The kernel exempts global root from the limit, so it is counted here as well.
+	check(_pid, status) {
+		const first = limits.processes > 0 ? firstProcess(status) : undefined
+		const count = first === undefined ? undefined : namespaceCount(first)
+		return count !== undefined && count > limits.processes + 8
+			? `more than ${limits.processes} processes at once`
+			: undefined
+	},
+})
+
+const runBubblewrap = async (
+	settings: BubblewrapSettings,
+	spec: RunSpec,
+	signal: AbortSignal,
+	pipes: Pipes,
+): Promise<RunResult> => {
+	const readOnly = spec.readOnly === true
+	if (!readOnly) for (const root of settings.policy.roots) prepareRoot(root)
+	// The disk's clock, not ours: a change in the same tick must count.
+	const since = Date.now() - 20
+	// A path may vanish between the look at the disk and its mount (a socket, a build's folder): then look again.
+	for (let attempt = 1; ; attempt++) {
+		const known = settings.watch.known()
+		const policy = settings.policy.build({ cwd: spec.cwd, env: spec.env ?? {}, readOnly, ...known })
+		const shell =
+			spec.script === undefined
+				? undefined
+				: shellScript(spec.script, { limits: settings.limits, tmp: settings.tmp, seenTmp: '/tmp', sandboxed: true })
+		const launch: Launch = {
+			file: settings.bwrap,
+			args: ['--args', '3', '--', ...(shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true))],
+			// Its first process keeps this environment, readable inside as /proc/1/environ.
+			env: {},
+			cwd: '/',
+			feeds: feeds(policy, settings.filter),
+			status: true,
+		}
+		const outcome = await supervise(launch, spec, signal, bubblewrapControl(settings.limits), pipes, settings.graceMs)
+		const end = shell?.end()
+		if (neverStarted(outcome)) {
+			const said = `${outcome.output}\n${outcome.stderr}`.trim()
+			if (attempt < 3 && !signal.aborted) continue
+			throw new ToolError(
+				`The sandbox could not start the command: ${said.slice(0, 1_000) || `bubblewrap ended with ${outcome.code ?? outcome.signal}`}`,
+			)
+		}
+		const result = toResult(outcome, end)
+		const notes = outcome.stopped ? [`[note: ended by Garuda: ${outcome.stopped}]`] : []
+		if (!readOnly) {
+			const found = settings.watch.findings(since)
+			if (found.length > 0) notes.push(findingsNote(found))
+		}
+		const walled = withWall(
+			result,
+			policy.masks.map(({ path }) => path),
+		)
+		if (outcome.stopped) walled.wall = { wall: 'process', detail: outcome.stopped }
+		return withNotes(walled, notes, spec.separate === true)
+	}
+}
+
+/** For descriptors 3 (flags) and 4 (filter). */
+const feeds = (policy: Policy, filter: Uint8Array | null): Uint8Array[] => {
+	const flags = Buffer.from(
+		bubblewrapFlags(policy)
+			.map((flag) => `${flag}\0`)
+			.join(''),
+	)
+	return [flags, filter ?? Buffer.alloc(0)]
+}
+
+// ---------------------------------------------------------------- host
+
+const runOnHost = async (
+	settings: ExecutorSettings,
+	spec: RunSpec,
+	signal: AbortSignal,
+	pipes: Pipes,
+	prefix: string[] = [],
+): Promise<RunResult> => {
+	const run = randomBytes(8).toString('hex')
+	const mark = `GARUDA_RUN=${run}`
+	const shell: ShellCommand | undefined =
+		spec.script === undefined
+			? undefined
+			: shellScript(spec.script, {
+					limits: settings.limits,
+					tmp: settings.tmp,
+					seenTmp: settings.tmp,
+					sandboxed: false,
+				})
+	const [file, ...args] = [...prefix, ...(shell?.argv ?? limitedArgv(spec.argv!, settings.limits, false))]
+	const all = (pid: number) => belonging(pid, mark)
+	const control: Control = {
+		term: (pid) => signalAll([pid, ...all(pid)], 'SIGTERM'),
+		kill: (pid) => signalAll([...all(pid), -pid], 'SIGKILL'),
+		async sweep(pid) {
+			const left = all(pid)
+			if (left.length === 0) return 0
+			signalAll(left, 'SIGTERM')
+			for (let waited = 0; waited < 100 && all(pid).length > 0; waited += 20) await delay(20)
+			// Whoever forks on while being killed is met again.
+			for (let round = 0; round < 5; round++) {
+				const alive = all(pid)
+				if (alive.length === 0) break
+				signalAll(alive, 'SIGKILL')
+				await delay(5)
+			}
+			return left.length
+		},
+	}
+	const launch: Launch = {
+		file: file!,
+		args,
+		env: {
+			...commandEnvironment(settings.env, settings.home, settings.envAllow),
+			TMPDIR: settings.tmp,
+			...spec.env,
+			GARUDA_RUN: run,
+		},
+		cwd: spec.cwd,
+		feeds: [],
+		status: false,
+	}
+	const outcome = await supervise(launch, spec, signal, control, pipes, settings.graceMs)
+	return { ...toResult(outcome, shell?.end()), survivors: outcome.left }
+}
+
+// ---------------------------------------------------------------- results
+
+const signals = [
+	'SIGHUP',
+	'SIGINT',
+	'SIGQUIT',
+	'SIGILL',
+	'SIGTRAP',
+	'SIGABRT',
+	'SIGBUS',
+	'SIGFPE',
+	'SIGKILL',
+	'SIGUSR1',
+	'SIGSEGV',
+	'SIGUSR2',
+	'SIGPIPE',
+	'SIGALRM',
+	'SIGTERM',
+] as const
+
+const toResult = (outcome: Outcome, end: ShellEnd | undefined): RunResult => {
+	let { code, signal }: { code: number | null; signal: string | null } = outcome
+	// bubblewrap turns a signal into 128 + its number; a shell that itself exits so has said so at its end.
+	const meant = code !== null && code > 128 && end?.status !== code ? signalOf(code - 128) : undefined
+	if (meant) {
+		code = null
+		signal = meant
+	}
+	return {
+		code,
+		signal,
+		timedOut: outcome.timedOut,
+		cancelled: outcome.cancelled,
+		output: outcome.output,
+		stderr: outcome.stderr,
+		bytes: outcome.bytes,
+		survivors: outcome.timedOut || outcome.cancelled ? 0 : (end?.survivors ?? outcome.left),
+		...(end?.cwd === undefined ? {} : { cwd: end.cwd }),
+		durationMs: Math.round(outcome.durationMs),
+	}
+}
+
+const signalOf = (number: number): string | undefined =>
+	number === 31 ? 'SIGSYS' : number === 25 ? 'SIGXFSZ' : number === 24 ? 'SIGXCPU' : signals[number - 1]
+
+const withWall = (result: RunResult, masked: string[]): RunResult => {
+	if (result.code === 0 || result.cancelled) return result
+	const wall = findWall(result.stderr === '' ? result.output : `${result.output}\n${result.stderr}`, masked)
+	return wall ? { ...result, wall } : result
+}
+
+/** At the end of the output; with streams kept apart, of stderr: stdout may be data that someone parses. */
+const withNotes = (result: RunResult, notes: string[], separate: boolean): RunResult => {
+	if (notes.length === 0) return result
+	const key = separate ? 'stderr' : 'output'
+	const text = result[key]
+	return { ...result, [key]: `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${notes.join('\n')}\n` }
+}

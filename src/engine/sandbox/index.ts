@@ -1,0 +1,219 @@
+// The sandbox room's door: the executor of a session, and Garuda's own git.
+
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { promisify } from 'node:util'
+import { UserError } from '../errors.ts'
+import type { Executor } from '../ports.ts'
+import {
+	createBubblewrapExecutor,
+	createHostExecutor,
+	createSeatbeltExecutor,
+	type ExecutorSettings,
+} from './executor.ts'
+import { createConfigReader } from './git-config.ts'
+import { createPolicyBuilder } from './policy.ts'
+import { type Diagnosis, probe } from './probe.ts'
+import { checkedBubblewrap, findBubblewrap } from './programs.ts'
+import { repositoryParts } from './repository.ts'
+import { seatbeltProfile } from './seatbelt.ts'
+import { seccompFilter } from './seccomp.ts'
+import { createWatch } from './watch.ts'
+
+export { commandEnvironment } from './environment.ts'
+export { createGit, type Git, type GitOptions, type GitResult, type GitRun } from './git.ts'
+export { envAllowed, gitProtected, homeProtected, homeSecrets, rootProtected, systemSecrets } from './names.ts'
+export { findProgram } from './programs.ts'
+export { findWall } from './walls.ts'
+
+export interface SandboxOptions {
+	/** The working root; its real path is taken once. */
+	root: string
+	extraDirs: string[]
+	home: string
+	/** The session's scratch folder, made by the caller: /tmp of every command. */
+	tmp: string
+	/** Garuda's environment; only the allowlist and `envAllow` pass. */
+	env: Record<string, string | undefined>
+	/** auto: the sandbox, else the host with a notice; sandbox: UserError when it cannot work; host: no sandbox. */
+	executor: 'auto' | 'sandbox' | 'host'
+	/** strict: no host fallback, no runs outside, no Unix sockets. */
+	profile: 'standard' | 'strict'
+	/** Further paths that commands may write; secrets in them stay hidden. */
+	writePaths: string[]
+	envAllow: string[]
+	/** Absolute folders writable in build mode when they exist. */
+	caches: string[]
+	/** Blocks Unix sockets in the standard profile too. */
+	blockUnix?: boolean
+	/** More paths or globs to hide: absolute, `~/…` or relative to the root. */
+	denyRead?: string[]
+	platform?: NodeJS.Platform
+	/** An absolute bubblewrap instead of the fixed places. */
+	bwrap?: string
+	limits?: {
+		/** At once, for one command. Default 4,096; 0 is no limit. */
+		processes?: number
+		/** Of each private memory folder (/run, /var/tmp, /dev/shm). Default 1 GiB. */
+		tmpBytes?: number
+		/** Of one file. Default 16 GiB; 0 is no limit. */
+		fileBytes?: number
+		/** From TERM to KILL. Default 2,000. */
+		graceMs?: number
+	}
+}
+
+export interface ExecutorChoice {
+	executor: Executor
+	/** For the user, loud: there is no sandbox, or it is weaker than it should be. Says what to do. */
+	notice?: string
+	/** Why there is no sandbox, in a line. */
+	reason?: string
+}
+
+/**
+ * Chooses and proves the executor: a sandbox counts only after a command ran in it with the whole set of flags and found
+ * itself confined. Throws UserError for options that cannot hold, and where `sandbox` or `strict` cannot be had.
+ */
+export const createExecutor = async (options: SandboxOptions): Promise<ExecutorChoice> => {
+	const own = realpathSync.native(mkdtempSync(join(tmpdir(), 'garuda-own-')))
+	try {
+		return await choose(options, own)
+	} catch (error) {
+		rmSync(own, { recursive: true, force: true })
+		throw error
+	}
+}
+
+const choose = async (options: SandboxOptions, own: string): Promise<ExecutorChoice> => {
+	const platform = options.platform ?? process.platform
+	const strict = options.profile === 'strict'
+	const settings: ExecutorSettings = {
+		own,
+		home: options.home,
+		tmp: options.tmp,
+		env: options.env,
+		envAllow: options.envAllow,
+		limits: { processes: options.limits?.processes ?? 4_096, fileBytes: options.limits?.fileBytes ?? 16 * 2 ** 30 },
+		graceMs: options.limits?.graceMs ?? 2_000,
+		strict,
+	}
+	if (options.executor === 'host') {
+		if (strict)
+			throw new UserError(
+				'The strict profile does not run commands without a sandbox.',
+				'Set sandbox.executor to auto or sandbox.',
+			)
+		return {
+			executor: createHostExecutor(settings),
+			notice:
+				'Commands run WITHOUT a sandbox, with all your rights, as the settings say (executor: host). Garuda asks before each one.',
+			reason: 'executor is host',
+		}
+	}
+	const tried =
+		platform === 'linux'
+			? await tryBubblewrap(options, settings, strict)
+			: platform === 'darwin'
+				? await trySeatbelt(options, settings, strict)
+				: { reason: `there is no sandbox for ${platform}`, fix: 'Use Linux, macOS or WSL 2.' }
+	if ('executor' in tried) return tried
+	const why = `Commands cannot run in a sandbox: ${tried.reason}.`
+	if (strict || options.executor === 'sandbox') throw new UserError(why, tried.fix)
+	return {
+		executor: createHostExecutor(settings),
+		notice: `NO SANDBOX: ${tried.reason}. Commands would run with all your rights, so Garuda asks before each one. To mend it: ${tried.fix}`,
+		reason: tried.reason,
+	}
+}
+
+const tryBubblewrap = async (
+	options: SandboxOptions,
+	settings: ExecutorSettings,
+	strict: boolean,
+): Promise<ExecutorChoice | Diagnosis> => {
+	const filter = seccompFilter(process.arch, { blockUnix: strict || options.blockUnix === true })
+	const policy = createPolicyBuilder({
+		...options,
+		denyRead: options.denyRead ?? [],
+		empty: emptyFile(settings.own),
+		tmpBytes: options.limits?.tmpBytes ?? 2 ** 30,
+		filter: filter !== null,
+	})
+	const bwrap = options.bwrap === undefined ? findBubblewrap() : checkedBubblewrap(options.bwrap)
+	if (!bwrap)
+		return {
+			reason: options.bwrap === undefined ? 'bubblewrap is not installed' : `no safe bubblewrap at ${options.bwrap}`,
+			fix: 'Install it: sudo apt install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora), sudo pacman -S bubblewrap (Arch).',
+		}
+	const watch = createWatch(policy.roots)
+	const executor = createBubblewrapExecutor({ ...settings, bwrap, filter, policy, watch })
+	const failed = await probe(executor, policy.roots[0]!, filter !== null)
+	if (failed) return failed
+	const weak = [
+		filter === null ? `there is no system-call filter for ${process.arch}` : '',
+		process.getuid?.() === 0
+			? 'Garuda runs as root: the sandbox holds, but what you allow outside it has all rights'
+			: '',
+	].filter(Boolean)
+	return { executor, ...(weak.length > 0 ? { notice: `Sandbox: ${weak.join('; ')}.` } : {}) }
+}
+
+/** What lies over a hidden file: a device there would be refused, and tools that read the file would fail instead of finding it empty. */
+const emptyFile = (folder: string): string => {
+	const path = join(folder, 'empty')
+	writeFileSync(path, '', { mode: 0o444 })
+	return path
+}
+
+const sandboxExec = '/usr/bin/sandbox-exec'
+
+const trySeatbelt = async (
+	options: SandboxOptions,
+	settings: ExecutorSettings,
+	strict: boolean,
+): Promise<ExecutorChoice | Diagnosis> => {
+	if (!existsSync(sandboxExec))
+		return { reason: `there is no ${sandboxExec}`, fix: 'Use a Mac with its own system tools.' }
+	const resolved = (paths: string[]) =>
+		paths.filter((path) => existsSync(path)).map((path) => realpathSync.native(path))
+	const roots = resolved([options.root, ...options.extraDirs])
+	const home = resolved([options.home])[0] ?? options.home
+	const config = createConfigReader(home)
+	const profile = ({ readOnly }: { readOnly: boolean }) => {
+		const repositories = roots.map((root) => repositoryParts(root, home, config))
+		return seatbeltProfile({
+			roots: [...roots, ...repositories.flatMap(({ writable }) => writable)],
+			home,
+			tmp: resolved([options.tmp])[0] ?? options.tmp,
+			writable: resolved([...options.caches, ...options.writePaths]),
+			denyRead: (options.denyRead ?? []).map((path) => seatbeltPath(path, roots[0]!, home)),
+			protect: repositories.flatMap(({ protect }) => protect),
+			readOnly,
+			blockUnix: strict || options.blockUnix === true,
+		})
+	}
+	try {
+		await promisify(execFile)(sandboxExec, ['-p', profile({ readOnly: true }), '/usr/bin/true'], { env: {}, cwd: '/' })
+	} catch (error) {
+		if (error instanceof UserError) throw error
+		return {
+			reason: `sandbox-exec does not work here (${String(error).split('\n')[0]})`,
+			fix: 'Start Garuda outside the sandbox or container it runs in.',
+		}
+	}
+	return { executor: createSeatbeltExecutor({ ...settings, sandboxExec, profile }) }
+}
+
+const seatbeltPath = (pattern: string, root: string, home: string): string => {
+	if (/[*?[\]{}]/.test(pattern))
+		throw new UserError(`sandbox.denyRead cannot use a pattern on macOS: ${pattern}`, 'Name the folder or file.')
+	const path = pattern.startsWith('~/')
+		? join(home, pattern.slice(2))
+		: isAbsolute(pattern)
+			? pattern
+			: join(root, pattern)
+	return existsSync(path) ? realpathSync.native(path) : path
+}

@@ -1,0 +1,383 @@
+// What one command may see and write: built anew for each command from the disk as it is now, by a few dozen lstat calls.
+import { globSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { isAbsolute, join, normalize, resolve } from 'node:path'
+import { UserError } from '../errors.ts'
+import { commandEnvironment } from './environment.ts'
+import { createConfigReader } from './git-config.ts'
+import { homeProtected, homeSecrets, rootProtected, systemSecrets } from './names.ts'
+import { below, between, inside, lstat, real, smallFile, stat } from './paths.ts'
+import { nestedParts, repositoryParts } from './repository.ts'
+
+/** A piece of the file tree: an empty private folder, a read-only or a writable view of `source` (default: the same path). */
+export interface Mount {
+	kind: 'private' | 'read' | 'write'
+	path: string
+	source?: string
+}
+export interface Mask {
+	path: string
+	folder: boolean
+}
+interface Layer {
+	pins: string[]
+	protect: string[]
+	masks: Mask[]
+}
+/** Everything bubblewrap needs to know about one command; all paths real and absolute. */
+export interface Policy extends Layer {
+	procReadOnly: string[]
+	procHidden: string[]
+	base: Mount[]
+	back: (Layer & { path: string; write: boolean })[]
+	/** An empty file, to lie over hidden files. */
+	empty: string
+	/** Bytes of each private folder. */
+	tmpBytes: number
+	cwd: string
+	env: Record<string, string>
+	filter: boolean
+}
+
+export interface PolicyOptions {
+	root: string
+	extraDirs: string[]
+	home: string
+	tmp: string
+	env: Record<string, string | undefined>
+	envAllow: string[]
+	writePaths: string[]
+	caches: string[]
+	denyRead: string[]
+	tmpBytes: number
+	/** An empty file that commands cannot write, to lie over hidden files. */
+	empty: string
+	filter: boolean
+}
+
+export interface PolicyBuilder {
+	/** Real paths of the root and the added folders. */
+	readonly roots: string[]
+	/** `nested`: git folders below the roots, from the watch; `sockets`: sockets found there. */
+	build(spec: {
+		cwd: string
+		env: Record<string, string>
+		readOnly: boolean
+		nested: string[]
+		sockets: string[]
+	}): Policy
+}
+
+const procReadOnly = ['sys', 'irq', 'bus', 'fs', 'acpi', 'scsi', 'asound', 'tty', 'driver', 'mtrr', 'sysrq-trigger']
+const procHidden = [
+	'kcore',
+	'keys',
+	'key-users',
+	'timer_list',
+	'kallsyms',
+	'kmsg',
+	'config.gz',
+	'latency_stats',
+	'sched_debug',
+	'kpagecount',
+	'kpageflags',
+	'vmallocinfo',
+	'slabinfo',
+]
+/** Where daemons keep their sockets and programs their scratch; a command gets empty ones. */
+const privateFolders = ['/run', '/var/run', '/tmp', '/var/tmp', '/dev/shm']
+/** Mounts that bound what is masked, protected and bound in one command, so that a planted tree cannot make each start slow. */
+const maxNested = 32
+const maxSockets = 64
+const maxGlobMatches = 500
+
+const existing = (folder: string, names: string[]): string[] =>
+	names.map((name) => join(folder, name)).filter((path) => lstat(path))
+
+const fail = (what: string, path: string, hint: string): never => {
+	throw new UserError(`${what}: ${path}`, hint)
+}
+
+/**
+ * Fixes what holds for the session: the real paths of the root (a later re-link has no effect), of the added folders and of
+ * the home. Throws UserError for a root that cannot be fenced in and for a `denyRead` pattern that cannot be expanded.
+ */
+export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
+	const home = real(options.home) ?? normalize(options.home)
+	const tmp = real(options.tmp) ?? fail('The session folder is missing', options.tmp, 'Make it before the sandbox.')
+	const roots = [options.root, ...options.extraDirs].map(
+		(path) => real(path) ?? fail('There is no such folder', path, 'Start Garuda in an existing folder.'),
+	)
+	for (const root of roots) {
+		if (root === '/' || ['/proc', '/sys', '/dev'].some((folder) => inside(root, folder)))
+			fail('This folder cannot be a working root', root, 'Start Garuda in a project folder.')
+		if (existing(home, homeSecrets).some((path) => (real(path) ?? path) === root))
+			fail('This folder holds secrets and cannot be a working root', root, 'Start Garuda in a project folder.')
+	}
+	const uid = process.getuid?.() ?? -1
+	const proc = {
+		readOnly: existing('/proc', procReadOnly),
+		hidden: existing('/proc', procHidden),
+	}
+	const folders = privateFolders.filter((path) => lstat(path)?.isDirectory())
+	const system = uid === 0 ? systemSecrets.filter((path) => lstat(path)) : []
+	const homes = [
+		home,
+		...aliases(home, smallFile('/proc/self/mountinfo', Number.POSITIVE_INFINITY) ?? procText('/proc/self/mountinfo')),
+	]
+	const config = createConfigReader(home)
+	const denied = createDenied(options.denyRead, roots[0]!, home)
+	denied()
+
+	return {
+		roots,
+		build({ cwd, env, readOnly, nested, sockets }) {
+			const kind = readOnly ? 'read' : 'write'
+			const repositories = roots.map((root) => repositoryParts(root, home, config))
+			const own = [...new Set([...roots, ...repositories.flatMap(({ writable }) => writable)])]
+			const base: Mount[] = folders.map((path) =>
+				path === '/tmp' ? { kind: 'write', path, source: tmp } : { kind: 'private', path },
+			)
+			// Some systems keep every program below /run.
+			if (lstat('/run/current-system')) base.push({ kind: 'read', path: '/run/current-system' })
+			if (folders.some((folder) => below(home, folder)) && lstat(home)) base.push({ kind: 'read', path: home })
+			const caches = readOnly ? [] : [...options.caches, ...options.writePaths].flatMap((path) => usable(path, home))
+			for (const path of caches) base.push({ kind: 'write', path })
+			for (const path of own) base.push({ kind, path })
+			const mounts = unique(base)
+
+			const layer: Layer = { pins: [], protect: [], masks: [] }
+			if (!readOnly) {
+				const wanted = [
+					...repositories.flatMap(({ protect }) => protect),
+					...nested.slice(0, maxNested).flatMap(nestedParts),
+					...nested.slice(0, maxNested),
+					...[...roots, ...options.writePaths.flatMap((path) => real(path) ?? [])].flatMap((root) =>
+						existing(root, rootProtected),
+					),
+					...existing(home, homeProtected),
+				]
+				for (const path of wanted) {
+					const target = real(path)
+					// Only what is below a writable mount: a planted link to / must not bring the host's folders back.
+					const mount = target === undefined ? undefined : nearest(target, mounts)
+					if (target && mount?.kind === 'write' && !mount.source && mount.path !== target)
+						(nested.includes(path) ? layer.pins : layer.protect).push(target)
+				}
+			}
+			const hide = (path: string) => {
+				const target = real(path)
+				const found = target && stat(target)
+				if (target && found) layer.masks.push({ path: target, folder: found.isDirectory() })
+			}
+			for (const folder of homes) for (const path of existing(folder, homeSecrets)) hide(path)
+			for (const path of [...system, ...denied(), ...sockets.slice(0, maxSockets), ...boundSockets(mounts, tmp)])
+				hide(path)
+			return {
+				procReadOnly: proc.readOnly,
+				procHidden: proc.hidden,
+				...arrange(mounts, layer, own, tmp),
+				empty: options.empty,
+				tmpBytes: options.tmpBytes,
+				cwd,
+				env: { ...commandEnvironment(options.env, home, options.envAllow), TMPDIR: '/tmp', ...env },
+				filter: options.filter,
+			}
+		},
+	}
+}
+
+/** The deepest mount that holds `path`; undefined is the read-only host. */
+const nearest = (path: string, mounts: Mount[]): Mount | undefined => {
+	let found: Mount | undefined
+	for (const mount of mounts)
+		if (inside(path, mount.path) && (!found || mount.path.length >= found.path.length)) found = mount
+	return found
+}
+
+/** Whether a command sees the host's own `path`, not something private in its place. */
+const visible = (path: string, mounts: Mount[], tmp: string): boolean => {
+	const mount = nearest(path, mounts)
+	return mount?.kind !== 'private' && mount?.source !== tmp
+}
+
+/** One mount a path, the last wins (a root that is /tmp shows the real one). */
+const unique = (mounts: Mount[]): Mount[] => [...new Map(mounts.map((mount) => [mount.path, mount])).values()]
+
+/** Puts pins under what must stay in place, leaves out masks that nobody can see, and sets apart the roots inside masks. */
+const arrange = (
+	base: Mount[],
+	layer: Layer,
+	own: string[],
+	tmp: string,
+): Pick<Policy, 'base' | 'back' | keyof Layer> => {
+	const seen = new Set<string>()
+	const masks = layer.masks.filter(({ path }) => {
+		if (seen.has(path) || !visible(path, base, tmp) || nearest(path, base)?.path === path) return false
+		seen.add(path)
+		return true
+	})
+	// A mask below a mask needs no mount of its own, and could have none.
+	const outer = masks.filter(({ path }) => !masks.some((mask) => mask.folder && below(path, mask.path)))
+	const hidden = (path: string) => outer.some((mask) => mask.folder && inside(path, mask.path))
+	const protect = [...new Set(layer.protect)]
+	const writable = (path: string) => nearest(path, base)?.kind === 'write'
+	const pins = new Set<string>(layer.pins)
+	for (const path of [...protect, ...masks.map((mask) => mask.path)]) {
+		const mount = nearest(path, base)
+		if (mount?.kind === 'write' && mount.source !== tmp)
+			for (const folder of between(path, mount.path)) pins.add(folder)
+	}
+	// A pin is writable: below a protected folder it would open it again.
+	const useful = [...pins].filter((path) => writable(path) && !protect.some((folder) => inside(path, folder)))
+	const back = own
+		.filter((path) => outer.some((mask) => mask.folder && below(path, mask.path)))
+		.map((path) => ({
+			path,
+			write: writable(path),
+			pins: shallowFirst(useful.filter((pin) => below(pin, path))),
+			protect: protect.filter((each) => below(each, path)),
+			masks: masks.filter((mask) => below(mask.path, path)),
+		}))
+	return {
+		base: [...base, ...mountPoints(base, tmp)],
+		pins: shallowFirst(useful.filter((path) => !hidden(path))),
+		protect: protect.filter((path) => !hidden(path)),
+		masks: outer,
+		back,
+	}
+}
+
+const shallowFirst = (paths: string[]): string[] => paths.sort((a, b) => a.length - b.length)
+
+/**
+ * A mount below /tmp needs folders in the session folder, which commands write: a link planted there would lead bubblewrap's
+ * mkdir out to the host. So the folders are made here, and each is a mount point of its own that no command can rename.
+ */
+const mountPoints = (base: Mount[], tmp: string): Mount[] => {
+	const found = new Map<string, Mount>()
+	for (const { path, source } of base) {
+		if (
+			source === tmp ||
+			nearest(
+				path,
+				base.filter((mount) => mount.path !== path),
+			)?.source !== tmp
+		)
+			continue
+		for (const folder of [...between(path, '/tmp'), path]) {
+			const at = join(tmp, folder.slice('/tmp'.length))
+			if (!lstat(at)?.isDirectory()) {
+				rmSync(at, { force: true })
+				mkdirSync(at)
+			}
+			if (folder !== path) found.set(folder, { kind: 'write', path: folder, source: at })
+		}
+	}
+	return [...found.values()]
+}
+
+/** An existing folder or file to bind writable, or none: never one that holds the home or the whole disk. */
+const usable = (path: string, home: string): string[] => {
+	const target = real(path)
+	return target && !inside(home, target) && !['/proc', '/sys', '/dev'].some((folder) => inside(target, folder))
+		? [target]
+		: []
+}
+
+const procText = (path: string): string => {
+	try {
+		return readFileSync(path, 'utf8')
+	} catch {
+		return ''
+	}
+}
+
+/** Sockets of this machine's programs, by path; daemons keep some outside /run and /tmp. */
+const boundSockets = (mounts: Mount[], tmp: string): string[] => {
+	const found = new Set<string>()
+	for (const line of procText('/proc/net/unix').split('\n')) {
+		const path = /^\S+ \S+ \S+ \S+ \S+ \S+ +\d+ (\/.+)$/.exec(line)?.[1]
+		if (path && visible(path, mounts, tmp)) found.add(path)
+		if (found.size >= maxSockets) break
+	}
+	return [...found].filter((path) => lstat(path)?.isSocket())
+}
+
+/**
+ * Other paths at which the home can be reached because its disk is mounted twice, from the text of mountinfo;
+ * checked by device and inode.
+ */
+export const aliases = (home: string, mountinfo: string): string[] => {
+	const mounts = mountinfo
+		.split('\n')
+		.map((line) => line.split(' '))
+		.filter((fields) => fields.length > 6)
+		.map((fields) => ({ device: fields[2]!, root: unescape(fields[3]!), point: unescape(fields[4]!) }))
+	const holder = mounts
+		.filter(({ point }) => inside(home, point))
+		.reduce<(typeof mounts)[number] | undefined>(
+			(best, mount) => (!best || mount.point.length >= best.point.length ? mount : best),
+			undefined,
+		)
+	const self = stat(home)
+	if (!holder || !self) return []
+	const onDisk = normalize(join(holder.root, home.slice(holder.point === '/' ? 0 : holder.point.length)))
+	return mounts
+		.filter(({ device, root }) => device === holder.device && inside(onDisk, root))
+		.map(({ root, point }) =>
+			normalize(join(point, onDisk.slice(root === '/' ? 0 : root.length))).replace(/(.)\/$/, '$1'),
+		)
+		.filter((path) => {
+			const found = path === home ? undefined : stat(path)
+			return found?.dev === self.dev && found.ino === self.ino
+		})
+}
+
+const unescape = (field: string): string =>
+	field.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)))
+
+/**
+ * The user's further paths to hide. Patterns are expanded anew for each command (with `**` at most every 10 s, for it walks
+ * the tree). A relative pattern starts at the root, `~/` at the home.
+ */
+const createDenied = (patterns: string[], root: string, home: string): (() => string[]) => {
+	const all = patterns.map((pattern) => {
+		if (pattern.includes('\0') || pattern.trim() === '' || pattern.startsWith('!'))
+			throw new UserError(
+				`sandbox.denyRead has a pattern that cannot be used: ${JSON.stringify(pattern)}`,
+				'Name a path or a glob like ~/vault/*.key.',
+			)
+		const path = pattern.startsWith('~/')
+			? join(home, pattern.slice(2))
+			: isAbsolute(pattern)
+				? pattern
+				: resolve(root, pattern)
+		return {
+			pattern,
+			path,
+			glob: /[*?[\]{}()!+@]/.test(pattern) && !lstat(path),
+			at: Number.NEGATIVE_INFINITY,
+			found: [] as string[],
+		}
+	})
+	return () =>
+		all.flatMap((each) => {
+			if (!each.glob) return [each.path]
+			if (each.path.includes('**') && performance.now() - each.at < 10_000) return each.found
+			try {
+				each.found = globSync(each.path)
+			} catch (error) {
+				throw new UserError(
+					`sandbox.denyRead cannot expand ${each.pattern}: ${error}`,
+					'Name a path or a simpler glob.',
+				)
+			}
+			if (each.found.length > maxGlobMatches)
+				throw new UserError(
+					`sandbox.denyRead: ${each.pattern} matches ${each.found.length} paths, more than ${maxGlobMatches}`,
+					'Name the folder that holds them.',
+				)
+			each.at = performance.now()
+			return each.found
+		})
+}

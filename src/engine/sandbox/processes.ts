@@ -1,0 +1,116 @@
+// Process trees as /proc shows them (ps elsewhere): who descends from whom, and ending all of them.
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+interface Process {
+	pid: number
+	parent: number
+	group: number
+	dead: boolean
+}
+
+const list = (): Process[] => (process.platform === 'linux' ? fromProc() : fromPs())
+
+const fromProc = (): Process[] => {
+	const found: Process[] = []
+	for (const name of readdirSync('/proc')) {
+		if (!/^\d+$/.test(name)) continue
+		try {
+			const text = readFileSync(`/proc/${name}/stat`, 'latin1')
+			// The name in parentheses may hold anything, also parentheses.
+			const [state, parent, group] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+			found.push({
+				pid: Number(name),
+				parent: Number(parent),
+				group: Number(group),
+				dead: state === 'Z' || state === 'X',
+			})
+		} catch {
+			// ended meanwhile
+		}
+	}
+	return found
+}
+
+const fromPs = (): Process[] => {
+	try {
+		return execFileSync('/bin/ps', ['-axo', 'pid=,ppid=,pgid=,state='], { encoding: 'utf8', env: {} })
+			.split('\n')
+			.map((line) => line.trim().split(/\s+/))
+			.filter((fields) => fields.length === 4)
+			.map(([pid, parent, group, state]) => ({
+				pid: Number(pid),
+				parent: Number(parent),
+				group: Number(group),
+				dead: state!.startsWith('Z'),
+			}))
+	} catch {
+		return []
+	}
+}
+
+/** Living processes below `root` (not itself), by parentage. */
+export const descendants = (root: number): number[] => {
+	const children = Map.groupBy(list(), ({ parent }) => parent)
+	const found: number[] = []
+	const queue = [root]
+	for (let pid = queue.shift(); pid !== undefined; pid = queue.shift())
+		for (const child of children.get(pid) ?? []) {
+			queue.push(child.pid)
+			if (!child.dead) found.push(child.pid)
+		}
+	return found
+}
+
+/**
+ * Living processes of a host command: its group, its descendants, and on Linux those that carry its mark in the environment
+ * they started with, so that a double fork into a session of its own does not escape.
+ */
+export const belonging = (leader: number, mark: string): number[] => {
+	const found = new Set(descendants(leader))
+	for (const { pid, group, dead } of list()) {
+		if (dead || pid === process.pid || found.has(pid)) continue
+		if (group === leader || (mark !== '' && carries(pid, mark))) {
+			found.add(pid)
+			for (const child of descendants(pid)) found.add(child)
+		}
+	}
+	found.delete(process.pid)
+	found.delete(leader)
+	return [...found]
+}
+
+const carries = (pid: number, mark: string): boolean => {
+	try {
+		return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)
+	} catch {
+		return false
+	}
+}
+
+/** Processes in the pid namespace whose first process is `first`, from outside; undefined when it cannot be seen. */
+export const namespaceCount = (first: number): number | undefined => {
+	try {
+		return readdirSync(`/proc/${first}/root/proc`).filter((name) => /^\d+$/.test(name)).length
+	} catch {
+		return undefined
+	}
+}
+
+/** The pid namespace a process is in, to know that a number still means the same process. */
+export const namespaceOf = (pid: number): string | undefined => {
+	try {
+		return readlinkSync(`/proc/${pid}/ns/pid`)
+	} catch {
+		return undefined
+	}
+}
+
+export const signalAll = (pids: number[], signal: NodeJS.Signals): void => {
+	for (const pid of pids)
+		try {
+			process.kill(pid, signal)
+		} catch {
+			// gone
+		}
+}

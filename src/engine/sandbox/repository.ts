@@ -1,0 +1,144 @@
+// The git folder a root belongs to: which of it commands may write, and what in it makes git run programs.
+import { readdirSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import type { ConfigView } from './git-config.ts'
+import { parseGitConfig } from './git-config.ts'
+import { gitProtected } from './names.ts'
+import { below, inside, lstat, real, smallFile } from './paths.ts'
+
+export interface RepositoryParts {
+	/** Git folders outside the root that commands may write (but for `protect`). */
+	writable: string[]
+	/** Existing real paths to keep read-only; may lie outside every writable folder. */
+	protect: string[]
+}
+
+const isGitDir = (path: string): boolean =>
+	!!lstat(join(path, 'HEAD')) && !!lstat(join(path, 'objects'))?.isDirectory() && !!lstat(join(path, 'refs'))
+
+/**
+ * Looks at `.git` of the root, or of the nearest parent up to the home folder. A git folder outside the root counts only
+ * when it is the repository's own: a parent's real `.git`, or one that points back to this very working folder. The
+ * root is written by commands, so its `.git` file alone proves nothing.
+ */
+export const repositoryParts = (root: string, home: string, config: (path: string) => ConfigView): RepositoryParts => {
+	const parts: RepositoryParts = { writable: [], protect: [] }
+	for (let top = root; ; top = dirname(top)) {
+		const entry = join(top, '.git')
+		const found = lstat(entry)
+		if (found) {
+			if (found.isDirectory()) {
+				if (top !== root && isGitDir(entry) && mine(found.uid)) parts.writable.push(entry)
+				protectGitDir(entry, top, parts, home, config)
+			} else if (found.isFile()) {
+				parts.protect.push(entry)
+				linked(entry, top, root, parts, home, config)
+			} else if (found.isSymbolicLink()) {
+				const target = real(entry)
+				if (target && below(target, root)) protectGitDir(target, top, parts, home, config)
+			}
+			break
+		}
+		if (top === home || dirname(top) === top) break
+	}
+	return parts
+}
+
+const mine = (uid: number): boolean => uid === process.getuid?.()
+
+/** `.git` as a file: a linked worktree or a submodule. */
+const linked = (
+	file: string,
+	top: string,
+	root: string,
+	parts: RepositoryParts,
+	home: string,
+	config: (path: string) => ConfigView,
+): void => {
+	const named = /^gitdir: (.+?)\s*$/.exec(smallFile(file, 4096) ?? '')?.[1]
+	const gitDir = named && real(resolve(top, named))
+	if (!gitDir || gitDir === '/' || !lstat(gitDir)?.isDirectory()) return
+	const commonName = smallFile(join(gitDir, 'commondir'), 4096)?.trim()
+	const common = commonName === undefined ? undefined : real(resolve(gitDir, commonName))
+	if (below(gitDir, root)) {
+		protectGitDir(common && below(common, root) ? common : gitDir, top, parts, home, config)
+		return
+	}
+	if (!mine(lstat(gitDir)!.uid)) return
+	if (common) {
+		const back = smallFile(join(gitDir, 'gitdir'), 4096)?.trim()
+		const known = back && real(resolve(gitDir, back)) === file
+		if (!known || dirname(gitDir) !== join(common, 'worktrees') || !isGitDir(common)) return
+		parts.writable.push(common)
+		protectGitDir(common, top, parts, home, config)
+		// The other worktrees: a planted commondir or config there would act when their owner next works.
+		for (const name of names(join(common, 'worktrees')))
+			if (join(common, 'worktrees', name) !== gitDir) parts.protect.push(join(common, 'worktrees', name))
+		for (const name of ['commondir', 'gitdir', 'config.worktree'])
+			if (lstat(join(gitDir, name))) parts.protect.push(join(gitDir, name))
+		return
+	}
+	const worktree = parseGitConfig(smallFile(join(gitDir, 'config')) ?? '').find(({ key }) => key === 'core.worktree')
+	if (worktree && isGitDir(gitDir) && real(resolve(gitDir, worktree.value)) === top) {
+		parts.writable.push(gitDir)
+		protectGitDir(gitDir, top, parts, home, config)
+	}
+}
+
+const names = (folder: string): string[] => {
+	try {
+		return readdirSync(folder)
+	} catch {
+		return []
+	}
+}
+
+/** The parts of one git folder, of its submodules, and the hooks folder and includes that its configuration names. */
+const protectGitDir = (
+	gitDir: string,
+	top: string,
+	parts: RepositoryParts,
+	home: string,
+	config: (path: string) => ConfigView,
+): void => {
+	addParts(gitDir, parts)
+	const queue = [join(gitDir, 'modules')]
+	for (let seen = 0; queue.length > 0 && seen < 64; seen++) {
+		const folder = queue.shift()!
+		if (!lstat(folder)?.isDirectory()) continue
+		for (const name of names(folder)) {
+			const path = join(folder, name)
+			if (isGitDir(path)) {
+				addParts(path, parts)
+				queue.push(join(path, 'modules'))
+			} else queue.push(path)
+		}
+	}
+	for (const file of [join(gitDir, 'config'), join(home, '.gitconfig'), join(home, '.config/git/config')]) {
+		const view = config(file)
+		parts.protect.push(...view.files.slice(1).flatMap((path) => real(path) ?? []))
+		for (const value of view.hooksPaths) {
+			const path = value.startsWith('~/') ? join(home, value.slice(2)) : isAbsolute(value) ? value : resolve(top, value)
+			const folder = real(path)
+			// A folder that holds the whole root (`hooksPath = .`) cannot be protected without stopping all work.
+			if (folder && !inside(top, folder)) parts.protect.push(folder)
+		}
+	}
+}
+
+const addParts = (gitDir: string, parts: RepositoryParts): void => {
+	for (const name of gitProtected) {
+		const path = join(gitDir, name)
+		const found = lstat(path)
+		// Of a link, what it leads to; the link itself is watched, for a mount cannot lie on it.
+		const target = found?.isSymbolicLink() ? real(path) : found && path
+		if (target) parts.protect.push(target)
+	}
+}
+
+/** The parts of a nested repository found by the watch. */
+export const nestedParts = (gitDir: string): string[] => {
+	const parts: RepositoryParts = { writable: [], protect: [] }
+	addParts(gitDir, parts)
+	return parts.protect
+}
