@@ -1,0 +1,154 @@
+// The Anthropic adapter: the SDK makes the request (its form, headers and version are the SDK's business), Garuda carries and reads it.
+import type { Http } from '../net/http.ts'
+
+import type { Message, ModelEvent, ModelFailure, ModelRequest, ModelSpec } from '../types.ts'
+import { AnthropicDecoder } from './anthropic-decode.ts'
+import { encodeAnthropic } from './anthropic-encode.ts'
+import { brokenStream, cancelled, failureOf, toldBy, wireFailure } from './failure.ts'
+import { learnAnthropic } from './learn.ts'
+import type { ModelTuning, Provider, ProviderQuirks } from './provider.ts'
+import { readStream } from './sse.ts'
+
+export interface AdapterDeps {
+	http: Http
+	tuning: ModelTuning
+	log(line: object): void
+}
+
+/** What an adapter plays: one try of one request, `messages` already valid for it. Ends like a ModelClient's stream. */
+export interface Adapter {
+	/** `badMessage` of a failure is an index into `messages`. */
+	attempt(request: ModelRequest, messages: Message[], signal: AbortSignal): AsyncIterable<ModelEvent>
+	readonly quirks: ProviderQuirks
+}
+
+// The SDK reads headers from the environment; Garuda sends only these of it and the provider's own.
+const ownHeaders =
+	/^(authorization|content-type|accept|anthropic-(version|beta)|user-agent|x-stainless-.*|idempotency-key)$/
+
+/** Loads the SDK (only here, only when this provider is used). */
+export async function anthropicAdapter(provider: Provider, spec: ModelSpec, deps: AdapterDeps): Promise<Adapter> {
+	const { default: Anthropic } = await import('@anthropic-ai/sdk')
+	const key = provider.apiKey?.trim() || null
+	const quirks: ProviderQuirks = { ...provider.quirks }
+	const extra = Object.fromEntries(
+		Object.entries(provider.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+	)
+	const silent = { error: quiet, warn: quiet, info: quiet, debug: quiet }
+	const client = new Anthropic({
+		// Never null: the SDK would look for a key, a profile and a base URL of its own.
+		apiKey: key ?? 'none',
+		authToken: null,
+		baseURL: provider.baseURL,
+		maxRetries: 0,
+		timeout: deps.tuning.headerTimeoutMs + 60_000,
+		logger: silent,
+		logLevel: 'off',
+		openTelemetry: false,
+		fetchOptions: { redirect: 'error' },
+		fetch: async (url, init) => {
+			const headers: Record<string, string> = {}
+			new Headers(init?.headers as Record<string, string>).forEach((value, name) => {
+				if (ownHeaders.test(name) && (name !== 'authorization' || key)) headers[name] = value
+			})
+			const response = await deps.http.request({
+				url: String(url),
+				method: init?.method ?? 'POST',
+				headers: { ...headers, ...extra },
+				body: init?.body as string,
+				signal: init?.signal ?? undefined,
+				headerTimeoutMs: deps.tuning.headerTimeoutMs,
+			})
+			return new WireResponse(response) as unknown as Response
+		},
+	})
+
+	return {
+		quirks,
+		async *attempt(request, messages, signal) {
+			for (let learned = 0; ; learned++) {
+				const body = encodeAnthropic(request, messages, spec, quirks)
+				let wire: WireResponse
+				try {
+					wire = (await client.messages.create(body as never, { signal }).asResponse()) as unknown as WireResponse
+				} catch (error) {
+					const failure = await asFailure(error, provider, request.model, signal)
+					if (learned < 3 && learnAnthropic(quirks, failure, body.max_tokens)) {
+						deps.log({ learned: quirks, from: failure.message })
+						continue
+					}
+					yield { type: 'error', error: failure }
+					return
+				}
+				const requestId = wire.source.headers['request-id'] ?? wire.source.headers['x-request-id']
+				const type = wire.source.headers['content-type'] ?? ''
+				if (/text\/html/.test(type)) {
+					yield {
+						type: 'error',
+						error: {
+							...brokenStream(provider, 'was a web page, not an API', 'invalid_request'),
+							retryable: false,
+							hint: 'Look at the base URL; a network login page may also be in the way.',
+						},
+					}
+					return
+				}
+				const decoder = new AnthropicDecoder({
+					provider,
+					spec,
+					tools: request.tools,
+					usedIds: idsIn(request.messages),
+					maxOutput: body.max_tokens,
+					requestId,
+				})
+				yield* readStream(wire.source.body, decoder, { provider, tuning: deps.tuning, signal })
+				return
+			}
+		},
+	}
+}
+
+const quiet = () => {}
+
+/** Ids of the calls in a conversation. */
+export const idsIn = (messages: Message[]): Set<string> => {
+	const ids = new Set<string>()
+	for (const message of messages) for (const block of message.blocks) if (block.type === 'tool_call') ids.add(block.id)
+	return ids
+}
+
+/** The part of a Response that the SDK reads, over our own: no second stream between the socket and the parser. */
+class WireResponse {
+	readonly source
+	readonly status: number
+	readonly ok: boolean
+	readonly headers: Headers
+	readonly url = ''
+	readonly body = {}
+	constructor(source: Awaited<ReturnType<Http['request']>>) {
+		this.source = source
+		this.status = source.status
+		this.ok = source.status >= 200 && source.status < 300
+		this.headers = new Headers(source.headers)
+	}
+	text(): Promise<string> {
+		return this.source.text(100_000)
+	}
+}
+
+const asFailure = async (
+	error: unknown,
+	provider: Provider,
+	model: string,
+	signal: AbortSignal,
+): Promise<ModelFailure> => {
+	if (signal.aborted) return cancelled()
+	const e = error as { status?: number; error?: unknown; headers?: Headers; message?: string; cause?: unknown }
+	if (typeof e.status !== 'number') return wireFailure(e.cause ?? error, provider)
+	const headers: Record<string, string> = {}
+	e.headers?.forEach((value, name) => {
+		headers[name] = value
+	})
+	const body = e.error === undefined ? (e.message ?? '').replace(/^\d+ /, '') : JSON.stringify(e.error)
+	return failureOf(toldBy(e.status, body, headers), provider, model)
+}

@@ -1,0 +1,132 @@
+// The model room's door: a provider and a model become one ModelClient; the turn sees nothing else of it.
+import { UserError } from '../errors.ts'
+import { isLoopback } from '../net/addresses.ts'
+import type { Http } from '../net/http.ts'
+import type { Clock, ModelClient } from '../ports.ts'
+import type { Block, Message, ModelEvent, ModelSpec } from '../types.ts'
+import type { Adapter } from './anthropic.ts'
+import { checkKey, type ModelTuning, normaliseBaseURL, type Provider } from './provider.ts'
+import { withRetry } from './retry.ts'
+import { validate } from './valid-request.ts'
+
+export { catalogueDate, knownModels, modelSpec } from './catalogue.ts'
+export { costOf } from './cost.ts'
+export {
+	checkKey,
+	defaultTuning,
+	type ModelTuning,
+	normaliseBaseURL,
+	type Provider,
+	type ProviderQuirks,
+} from './provider.ts'
+export { type RecordedEntry, recordingClient, scriptOf } from './recording.ts'
+export { type RecordedAnswer, replayClient } from './replay.ts'
+export { withRetry } from './retry.ts'
+export { type Script, type ScriptStep, scriptedClient } from './scripted.ts'
+export { type Target, validRequest } from './valid-request.ts'
+
+export interface ClientDeps {
+	http: Http
+	clock: Clock
+	tuning: ModelTuning
+	/** What the client learned or mended, as data for a debug log; never a key, never a prompt. */
+	log?(line: object): void
+}
+
+/**
+ * The client of a model: every request made valid first, asked with retries, thinking left out where it was refused, a message
+ * that the provider names as bad sent once more as plain words. Rejects with UserError for a key or address that cannot work.
+ * The adapter (and the SDK, for Anthropic) loads here.
+ */
+export async function createModelClient(provider: Provider, spec: ModelSpec, deps: ClientDeps): Promise<ModelClient> {
+	const own = checked(provider)
+	const adapterDeps = { http: deps.http, tuning: deps.tuning, log: deps.log ?? (() => {}) }
+	const adapter: Adapter =
+		own.api === 'anthropic'
+			? await (await import('./anthropic.ts')).anthropicAdapter(own, spec, adapterDeps)
+			: (await import('./openai.ts')).openaiAdapter(own, spec, adapterDeps)
+	return withRetry(repairing(adapter, own, spec, adapterDeps.log), deps.tuning, deps.clock)
+}
+
+const checked = (provider: Provider): Provider => {
+	const key = provider.apiKey?.trim() || null
+	const wrong = key && checkKey(key)
+	if (wrong) throw new UserError(`${provider.name}: ${wrong.message}`, wrong.hint)
+	const baseURL = normaliseBaseURL(provider.baseURL, provider.api)
+	if (!URL.canParse(baseURL))
+		throw new UserError(
+			`The base URL of ${provider.name} is not a URL.`,
+			'Write it as https://host/path in models.json.',
+		)
+	const url = new URL(baseURL)
+	if (url.username || url.password)
+		throw new UserError(
+			`The base URL of ${provider.name} holds a user or password.`,
+			'Give the key by its variable, or a header in models.json.',
+		)
+	if (url.protocol !== 'https:' && url.protocol !== 'http:')
+		throw new UserError(`The base URL of ${provider.name} must begin with https:// or http://.`)
+	if (url.protocol === 'http:' && !provider.allowHttp && !isLoopback(url.hostname))
+		throw new UserError(
+			`${provider.name} is at ${url.host} over plain http: your code and key would cross the network readable.`,
+			'Use https, or set "allowHttp": true for this provider in ~/.garuda/models.json if the network is yours.',
+		)
+	return { ...provider, apiKey: key, baseURL }
+}
+
+/** One try, mended on the spot where a known error says how: each mend once per request, remembered for the requests after it. */
+const repairing = (adapter: Adapter, provider: Provider, spec: ModelSpec, log: (line: object) => void): ModelClient => {
+	const refused = new WeakSet<Block>()
+	const bad = new WeakSet<Message>()
+	return {
+		async *stream(request, signal) {
+			let [unbound, neutralised] = [false, false]
+			// Once dropped, thinking stays dropped: what came after it is bound to the history without it.
+			if (request.stripThinking) refuse(request.messages, refused)
+			for (;;) {
+				const { messages, origin } = validate(request.messages, {
+					provider: provider.name,
+					model: spec.id,
+					shortIds: adapter.quirks.shortIds ?? false,
+					refused,
+					bad,
+				})
+				let mend: ModelEvent | undefined
+				for await (const event of adapter.attempt(request, messages, signal)) {
+					if (event.type !== 'error') {
+						yield event
+						continue
+					}
+					const { error } = event
+					if (error.badMessage !== undefined) {
+						const at = origin[error.badMessage] ?? -1
+						if (at >= 0) error.badMessage = at
+						else delete error.badMessage
+					}
+					if (error.thinkingBinding && !unbound) {
+						unbound = true
+						refuse(request.messages, refused)
+						mend = {
+							type: 'notice',
+							text: 'The provider refused earlier thinking (the history before it has changed); the request goes on without it.',
+						}
+					} else if (error.badMessage !== undefined && error.code === 'invalid_request' && !neutralised) {
+						neutralised = true
+						bad.add(request.messages[error.badMessage]!)
+						mend = {
+							type: 'notice',
+							text: `The provider refused message ${error.badMessage + 1} of the conversation; it is sent as plain words. (${error.message})`,
+						}
+					} else yield event
+				}
+				if (!mend) return
+				log({ mended: mend })
+				yield mend
+			}
+		},
+	}
+}
+
+const refuse = (messages: Message[], refused: WeakSet<Block>): void => {
+	for (const message of messages) for (const block of message.blocks) if (block.type === 'thinking') refused.add(block)
+}
