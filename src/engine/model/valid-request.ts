@@ -72,7 +72,10 @@ export function validate(messages: Message[], target: Target): { messages: Messa
 			(block): block is Result => block.type === 'tool_result',
 		)
 		const results: Result[] = []
-		const blocks = closeServerTools(message.blocks, i === merged.length - 1).map((block) => {
+		const blocks = closeServerTools(
+			message.blocks,
+			i === merged.length - 1 && !message.blocks.some((block) => block.type === 'tool_call'),
+		).map((block) => {
 			if (block.type !== 'tool_call') return block
 			const at = open.findIndex((result) => result?.callId === block.id)
 			const found = at < 0 ? undefined : open[at]!
