@@ -26,7 +26,7 @@ const posixClasses: Record<string, string> = {
 	lower: 'a-z',
 	print: '\\x20-\\x7e',
 	punct: '!-\\/:-@\\[-`{-~',
-	space: '\\s',
+	space: ' \\t-\\r',
 	upper: 'A-Z',
 	xdigit: '0-9a-fA-F',
 }
@@ -127,11 +127,13 @@ const compile = (line: string): Rule | null => {
 	return expression && { negated, folderOnly, byName, test: (text) => expression.test(text) }
 }
 
+/** Git compares bytes: "?" is one of the two of an "Ä". Each byte becomes a character. */
+const asBytes = (text: string): string => (/[^\x00-\x7f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text)
+
 /** The rules of an ignore file's text; lines that cannot match are dropped, as git does. */
 export const parseIgnore = (text: string, base: string): IgnoreFile => ({
-	base,
-	rules: text
-		.replace(/^\ufeff/, '')
+	base: asBytes(base),
+	rules: asBytes(text.replace(/^\ufeff/, ''))
 		.split('\n')
 		.map((line) => compile(line.replace(/\r$/, '')))
 		.filter((rule) => rule !== null),
@@ -139,6 +141,7 @@ export const parseIgnore = (text: string, base: string): IgnoreFile => ({
 
 /** Whether a path is ignored by the stack (outermost file first). Its parents must not be: git never looks into an ignored folder. */
 export const isIgnored = (stack: readonly IgnoreFile[], path: string, name: string, folder: boolean): boolean => {
+	const [bytePath, byteName] = [asBytes(path), asBytes(name)]
 	for (let file = stack.length - 1; file >= 0; file--) {
 		const { base, rules } = stack[file]!
 		let local: string | undefined
@@ -146,10 +149,10 @@ export const isIgnored = (stack: readonly IgnoreFile[], path: string, name: stri
 			const rule = rules[index]!
 			if (rule.folderOnly && !folder) continue
 			if (rule.byName) {
-				if (rule.test(name)) return !rule.negated
+				if (rule.test(byteName)) return !rule.negated
 				continue
 			}
-			local ??= path.slice(base.length)
+			local ??= bytePath.slice(base.length)
 			if (rule.test(local)) return !rule.negated
 		}
 	}

@@ -140,7 +140,8 @@ export const kindOf = (bytes: Uint8Array): Kind => {
 	if (head.startsWith('%PDF-')) return { kind: 'pdf', label: 'PDF document' }
 	if (starts(bytes, 0xff, 0xfe) || starts(bytes, 0xfe, 0xff)) return { kind: 'text', label: 'UTF-16 text' }
 	if (validUtf8(bytes)) {
-		if (controls(bytes) > 0.05) return { kind: 'binary', label: 'binary data' }
+		// In a short file a few odd characters are a large share.
+		if (controls(bytes) > (bytes.length < 512 ? 0.3 : 0.05)) return { kind: 'binary', label: 'binary data' }
 		if (isNotebook(bytes)) return { kind: 'notebook', label: 'Jupyter notebook' }
 		return { kind: 'text', label: 'text' }
 	}

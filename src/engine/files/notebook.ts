@@ -172,7 +172,7 @@ const quote = (value: string, ascii: boolean): string => {
 }
 
 const formatSource = (json: string, node: Node, source: string): string => {
-	const ascii = !/[\u0080-\uffff]/.test(json) && /\\u[0-9a-f]{4}/.test(json)
+	const ascii = !/[\u0080-\uffff]/.test(json) && /\\u(?!00[0-7])[0-9a-f]{4}/i.test(json)
 	if (node.items === undefined) return quote(source, ascii)
 	const lines = source === '' ? [] : source.split(/(?<=\n)/)
 	if (lines.length === 0) return '[]'

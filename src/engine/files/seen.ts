@@ -35,3 +35,20 @@ export const noteSeen = (seen: ToolState['seen'], path: string, hash: string, li
 /** Whether lines `from` up to but not including `to` were shown. */
 export const sawLines = (entry: Seen, from: number, to: number): boolean =>
 	entry.whole || (entry.lines ?? []).some(([start, end]) => start <= from && to <= end)
+
+/** The ranges after a change: what was seen moves along, what was written counts as seen. `blocks` as diffBlocks gives them. */
+export const carrySeen = (lines: Ranges, blocks: readonly (readonly [number, number, number, number])[]): Ranges => {
+	const out: Ranges = blocks.map(([, , from, to]) => [from, to])
+	for (const [start, end] of lines) {
+		let at = start
+		let shift = 0
+		for (const [oldFrom, oldTo, , newTo] of blocks) {
+			if (oldFrom >= end) break
+			if (oldFrom > at) out.push([at + shift, oldFrom + shift])
+			at = Math.max(at, oldTo)
+			shift = newTo - oldTo
+		}
+		if (at < end) out.push([at + shift, end + shift])
+	}
+	return merged(out)
+}

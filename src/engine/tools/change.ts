@@ -1,7 +1,7 @@
 // What write_file and edit_file share: may this agent change the file, what a question shows, and writing just what was accepted.
 import { ToolError } from '../errors.ts'
 import { refuseWrite, shownPath } from '../files/guard.ts'
-import { noteSeen, type Seen } from '../files/seen.ts'
+import { carrySeen, noteSeen, type Seen } from '../files/seen.ts'
 import { decodeText, encodeSpliced, lineSplices, type TextFile } from '../files/text-file.ts'
 import { page } from '../files/view.ts'
 import type { Plan, ReadFile, ResolvedPath, ToolContext, ToolResult } from '../ports.ts'
@@ -85,7 +85,7 @@ export const runChange = async (
 	ctx: ToolContext,
 	accepted?: number[],
 ): Promise<ToolResult> => {
-	const { applyHunks, countChange, hunksOf } = await import('../files/hunks.ts')
+	const { applyHunks, countChange, diffBlocks, hunksOf, splitLines } = await import('../files/hunks.ts')
 	const { change, base, file } = data
 	let bytes = data.bytes
 	let after = change.new
@@ -111,10 +111,11 @@ export const runChange = async (
 	ctx.signal.throwIfAborted()
 	const written = await ctx.files.write(change.path, bytes, base)
 	if (written.note) notes.push(written.note)
-	const total = after.split('\n').length
-	ctx.state.seen.delete(written.path)
-	// A new or wholly seen file stays wholly seen; of the rest the agent knows what it wrote only by content.
-	noteSeen(ctx.state.seen, written.path, written.hash, data.partly ? [] : [[0, total]], total)
+	const blocks = diffBlocks(splitLines(change.old ?? ''), splitLines(after))
+	const total = splitLines(after).length
+	const before = (ctx.state.seen.get(change.path) as Seen | undefined)?.lines ?? []
+	// Of a partly read file the agent now knows the lines it knew, wherever they stand, and those it wrote.
+	noteSeen(ctx.state.seen, written.path, written.hash, data.partly ? carrySeen(before, blocks) : [[0, total]], total)
 	const { added, removed } = countChange({ old: change.old, new: after })
 	return {
 		status: 'ok',

@@ -91,6 +91,8 @@ const rowsOf = (text: string, line: number, expression: RegExp): Row[] => {
 	let shownTo = -1
 	let hidden = 0
 	let tried = 0
+	// matchAll goes on where the last test ended.
+	expression.lastIndex = 0
 	for (const hit of text.matchAll(expression)) {
 		if (++tried > 10_000) break
 		if (hit.index + hit[0].length <= shownTo) continue
