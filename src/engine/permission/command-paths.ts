@@ -1,0 +1,240 @@
+// Paths that a shell command names: redirections, outputs and arguments, found before it runs. Feeds permission/decide.
+import { isAbsolute, join } from 'node:path'
+import type { ResolvedPath } from '../ports.ts'
+import { baseName } from './shell-inner.ts'
+import { DYNAMIC, readShell, type ShellCommand, type SimpleCommand } from './shell-words.ts'
+
+/** How sure it is that the word is a path: a redirection, an output of a known command, an argument, an option's value. */
+export type Via = 'redirect' | 'output' | 'argument' | 'option'
+
+export interface NamedPath {
+	access: 'read' | 'write'
+	via: Via
+	/** As decoded; holds DYNAMIC when it is not known. */
+	word: string
+	/** Where it lies; null when unknown. */
+	resolved: ResolvedPath | null
+	/** The command whose program this is: its real name counts for deny rules too. */
+	program?: SimpleCommand
+}
+
+/** A command read and its paths resolved: what `decide` needs to know of a bash call. */
+export interface CheckedCommand {
+	shell: ShellCommand
+	paths: NamedPath[]
+}
+
+export interface CheckContext {
+	/** Where the command will start. */
+	cwd: string
+	home: string
+	/** The guard's resolver; may throw. */
+	resolve(path: string): Promise<ResolvedPath>
+}
+
+const maxPaths = 300
+
+/** Reads a command and resolves the paths that it names. Only looks: no effect on the disk. Never throws. */
+export async function checkCommand(text: string, context: CheckContext): Promise<CheckedCommand> {
+	const shell = await readShell(text, context.home)
+	// After a `cd` a relative path may lie in any of the folders named.
+	const bases = [context.cwd]
+	for (const folder of shell.folders)
+		bases.push(folder.includes(DYNAMIC) ? DYNAMIC : isAbsolute(folder) ? folder : join(context.cwd, folder))
+	const wanted = new Map<string, Omit<NamedPath, 'resolved'> & { path: string | null }>()
+	for (const command of shell.commands) {
+		for (const { access, via, word, program } of namedPaths(command)) {
+			const places = word.includes(DYNAMIC)
+				? [null]
+				: isAbsolute(word)
+					? [word]
+					: bases.map((base) => (base === DYNAMIC ? null : join(base, word)))
+			for (const path of places) {
+				// An argument that is not known is nothing to decide on; an output is.
+				if (path === null && (access === 'read' || via === 'argument')) continue
+				const key = `${access} ${via === 'redirect' || via === 'output' ? '!' : via} ${path ?? DYNAMIC} ${program?.words.join(' ') ?? ''}`
+				if (!wanted.has(key)) wanted.set(key, { access, via, word, path, ...(program ? { program } : {}) })
+			}
+		}
+	}
+	// Outputs first: they must not fall to the cap.
+	const list = [...wanted.values()].sort((a, b) => rank(a.via) - rank(b.via)).slice(0, maxPaths)
+	const paths = await Promise.all(
+		list.map(async ({ path, ...named }) => {
+			const resolved = path === null ? null : await context.resolve(path).catch(() => null)
+			return { ...named, resolved }
+		}),
+	)
+	return { shell, paths: paths.filter((one) => one.resolved !== null || one.access === 'write') }
+}
+
+const rank = (via: Via): number => ['redirect', 'output', 'argument', 'option'].indexOf(via)
+
+/** Not files, though they look like paths. */
+const harmless = /^\/dev\/(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/
+
+export function namedPaths(command: SimpleCommand): Omit<NamedPath, 'resolved'>[] {
+	const found: Omit<NamedPath, 'resolved'>[] = []
+	const add = (access: 'read' | 'write', via: Via, word: string | undefined) => {
+		if (word && word.length <= 4096 && !harmless.test(word) && word !== '-') found.push({ access, via, word })
+	}
+	for (const { op, target } of command.redirects) {
+		if (/^[<>]&$/.test(op) && /^(?:\d+-?|-)$/.test(target)) continue
+		add(op === '<' || op === '<&' ? 'read' : 'write', 'redirect', target)
+	}
+	const [first, ...args] = command.words
+	if (first === undefined || /^[A-Za-z_]\w*\+?=/.test(first)) return found
+	const name = baseName(first)
+	for (const word of outputs(name, args)) add('write', 'output', word)
+	// A program's path in a folder of secrets or through a link is looked at as well.
+	if (first.includes('/') && !harmless.test(first))
+		found.push({ access: 'read', via: 'argument', word: first, program: command })
+	if (/^(?:echo|printf|print|:|true|false|test|\[|export|declare|local|alias|kill|sleep|cd|pushd|seq|expr)$/.test(name))
+		return found
+	for (const word of args) {
+		if (/[\n*?]/.test(word) || word === '') continue
+		if (word.startsWith('-')) {
+			const value = /^--?[\w-]+=(.+)$/s.exec(word)?.[1]
+			if (value) add('read', 'option', value.replace(/^@/, ''))
+			// -f.env, -C/dir
+			else if (/^-[A-Za-z][./~]/.test(word)) add('read', 'option', word.slice(2))
+		} else {
+			add('read', 'argument', word.replace(/^@(?=.)/, ''))
+			const value = /^[\w.-]+[=:]@?([./~\w].*)$/s.exec(word)?.[1]
+			if (value && !/:\/\//.test(word)) add('read', 'option', value)
+		}
+	}
+	return found
+}
+
+const plain = (args: readonly string[]): string[] => {
+	const end = args.indexOf('--')
+	return end < 0
+		? args.filter((word) => !word.startsWith('-'))
+		: [...args.slice(0, end).filter((word) => !word.startsWith('-')), ...args.slice(end + 1)]
+}
+
+/** `-o x`, `-ox`, `--output x`, `--output=x`. */
+const option = (args: readonly string[], ...names: string[]): string[] =>
+	args.flatMap((word, index) =>
+		names.flatMap((name) => {
+			if (word === name) return args[index + 1] ?? []
+			if (name.startsWith('--')) return word.startsWith(`${name}=`) ? word.slice(name.length + 1) : []
+			return name.length === 2 && word.startsWith(name) ? word.slice(2) : []
+		}),
+	)
+
+const everyPlain = new Set([
+	'tee',
+	'touch',
+	'mkdir',
+	'rm',
+	'rmdir',
+	'truncate',
+	'unlink',
+	'shred',
+	'mkfifo',
+	'mknod',
+	'sponge',
+])
+const lastPlain = new Set(['cp', 'mv', 'install', 'ln', 'rsync', 'scp'])
+const ownerFirst = new Set(['chmod', 'chown', 'chgrp', 'setfacl'])
+const shortOutput = new Set([
+	'sort',
+	'gcc',
+	'cc',
+	'g++',
+	'c++',
+	'clang',
+	'clang++',
+	'ld',
+	'curl',
+	'patch',
+	'pandoc',
+	'go',
+	'rustc',
+	'strip',
+	'objcopy',
+	'tsc',
+	'esbuild',
+	'shuf',
+	'uniq',
+	'xmllint',
+	'yacc',
+	'bison',
+])
+
+/** Files that well-known commands write besides their redirections. The sandbox holds for all the others. */
+function outputs(name: string, args: readonly string[]): string[] {
+	const found = option(args, '--output', '--output-file', '--outfile', '--out', '--out-file')
+	if (shortOutput.has(name)) found.push(...option(args, '-o'))
+	if (everyPlain.has(name)) found.push(...plain(args))
+	if (ownerFirst.has(name)) found.push(...plain(args).slice(1))
+	if (lastPlain.has(name)) {
+		const target = option(args, '-t', '--target-directory')
+		const words = plain(args)
+		found.push(...(target.length > 0 ? target : words.length > 1 ? words.slice(-1) : []))
+		// A move takes its sources away.
+		if (name === 'mv') found.push(...words.slice(0, -1))
+	}
+	switch (name) {
+		case 'dd':
+			found.push(...args.filter((word) => word.startsWith('of=')).map((word) => word.slice(3)))
+			break
+		case 'wget':
+			found.push(...option(args, '-O', '-P', '--output-document', '--directory-prefix'))
+			break
+		case 'curl':
+			found.push(...option(args, '--output-dir', '-D', '--dump-header', '-c', '--cookie-jar'))
+			break
+		case 'tar':
+		case 'bsdtar':
+		case 'gtar': {
+			const letters = args.find((word) => /^-?[a-zA-Z]*$/.test(word) && !word.startsWith('--')) ?? ''
+			if (/[cru]/.test(letters) || args.some((word) => /^--(?:create|append|update)$/.test(word))) {
+				found.push(...option(args, '--file'))
+				if (letters.endsWith('f')) found.push(args[args.indexOf(letters) + 1] ?? '')
+				else found.push(...option(args, '-f'))
+			} else found.push(...option(args, '-C', '--directory'))
+			break
+		}
+		case 'unzip':
+			found.push(...option(args, '-d'))
+			break
+		case 'zip':
+			found.push(...plain(args).slice(0, 1))
+			break
+		case 'find':
+			found.push(
+				...args.flatMap((word, index) => (/^-f(?:printf?|print0|ls)$/.test(word) ? (args[index + 1] ?? []) : [])),
+			)
+			if (args.includes('-delete')) found.push(...args.slice(0, 1).filter((word) => !word.startsWith('-')))
+			break
+		case 'sed':
+		case 'gsed': {
+			const scripts = option(args, '-e', '--expression')
+			const words = plain(args)
+			for (const script of scripts.length > 0 ? scripts : words.slice(0, 1))
+				for (const match of script.matchAll(
+					/(?:^|[;{}\n\s\d$/,!])[wW]\s+([^\n;}]+)|s(.).*?\2.*?\2[gpiImM0-9]*w\s*([^\n;}]+)/g,
+				))
+					found.push((match[1] ?? match[3] ?? '').trim())
+			if (args.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word)))
+				found.push(...(scripts.length > 0 ? words : words.slice(1)))
+			break
+		}
+		case 'awk':
+		case 'gawk':
+		case 'mawk':
+		case 'nawk':
+			for (const word of plain(args).slice(0, 1))
+				for (const match of word.matchAll(/>>?\s*"([^"]+)"/g)) found.push(match[1]!)
+			break
+		case 'git':
+			found.push(...option(args, '--separate-git-dir'))
+			if (args.includes('format-patch') || args.includes('archive'))
+				found.push(...option(args, '-o', '--output-directory'))
+			break
+	}
+	return found.filter((word) => word !== '')
+}

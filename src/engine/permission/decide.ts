@@ -1,0 +1,266 @@
+// What happens to a call: rules, mode, sensitive paths and session answers made into one decision. Called by the gate.
+import type { Settings } from '../config/settings.ts'
+import type { ResolvedPath } from '../ports.ts'
+import { hasHidden, hiddenWarning, visible } from '../text.ts'
+import type { CallInfo, Effect, Mode } from '../types.ts'
+import type { CheckedCommand } from './command-paths.ts'
+import { bashAllowed, bashAsked, bashDenied, commandRule } from './decide-bash.ts'
+import { escapeGlob } from './match.ts'
+import { hostMatches, type PlacedRule, pathMatches, type RuleSet, ruleName, toolMatches } from './rules.ts'
+
+export interface DecideInput {
+	tool: string
+	info: CallInfo
+	effect?: Effect
+	readOnlyTool: boolean
+	mode: Mode
+	/** Commands run in the OS sandbox. */
+	sandboxed: boolean
+	profile: Settings['profile']
+	rules: RuleSet
+	/** The paths of `info.paths`, resolved; none for commands. */
+	resolved: ResolvedPath[]
+	/** For a command: what `checkCommand` found. Without it a command is never allowed. */
+	command?: CheckedCommand
+	/** What "session" answers covered. */
+	sessionKeys: ReadonlySet<string>
+	/** Changes of files inside the root need no question. */
+	acceptEdits: boolean
+	/** The rules of --allow; only its allow list counts. */
+	fixed?: RuleSet
+	/** Folders besides the root that sandboxed commands may write to (temp, caches). */
+	writable?: readonly string[]
+}
+
+export interface Decision {
+	decision: 'allow' | 'ask' | 'deny'
+	/** For the model and the person. */
+	reason: string
+	rule?: { text: string; file: string; line: number }
+	/** What, put into settings, would answer this for good. */
+	lastingRule?: string
+	warning?: string
+	/** A "session" answer would cover nothing: do not offer it. */
+	onceOnly?: boolean
+}
+
+/**
+ * Pure and synchronous; it decides, others ask and record. Order: NUL · deny rules · sensitive paths · plan mode · leaving
+ * the sandbox and other effects · ask rules · session answers · allow rules · defaults. When in doubt it asks.
+ */
+export function decide(input: DecideInput): Decision {
+	const { info, effect } = input
+	const command = effect && 'command' in effect ? effect.command : info.command
+	if (command?.includes('\0') || info.paths.some((path) => path.includes('\0')))
+		return deny('it holds a NUL byte, which no command or path can have')
+	const denied = denyRules(input) ?? sensitive(input) ?? planMode(input)
+	if (denied) return denied
+	const decision = effect
+		? decideEffect(input, effect)
+		: info.outside
+			? leaveSandbox(input, command ?? '')
+			: decideCall(input)
+	const hidden = [command ?? '', info.key, ...info.paths].some(hasHidden)
+	if (!hidden || decision.decision === 'deny') return decision
+	// What a person could not see they could not have allowed; a plain read changes nothing.
+	if (decision.decision === 'allow' && input.readOnlyTool && !effect) return decision
+	const warning = [decision.warning, hiddenWarning].filter(Boolean).join('\n')
+	const { lastingRule: _, ...rest } = decision
+	return { ...rest, decision: 'ask', reason: 'it holds hidden or control characters', warning }
+}
+
+const deny = (reason: string, rule?: PlacedRule): Decision => ({ decision: 'deny', reason, ...origin(rule) })
+const ask = (reason: string, more: Partial<Decision> = {}): Decision => ({ decision: 'ask', reason, ...more })
+const allow = (reason: string, rule?: PlacedRule): Decision => ({ decision: 'allow', reason, ...origin(rule) })
+const origin = (rule: { text: string; file: string; line: number } | undefined): Pick<Decision, 'rule'> =>
+	rule ? { rule: { text: rule.text, file: rule.file, line: rule.line } } : {}
+
+const denyText = (rule: PlacedRule, what = ''): string =>
+	`the deny rule ${ruleName(rule)} refuses it${what && ` (${visible(what)})`}; another tool or spelling will be refused as well`
+
+function denyRules(input: DecideInput): Decision | null {
+	const { tool, info, effect, rules, resolved } = input
+	for (const rule of rules.deny) {
+		if (
+			effect?.type === 'reach_host' ? hostMatches(rule, effect.host, effect.port) : toolMatches(rule, tool, info.access)
+		)
+			return deny(denyText(rule), rule)
+		if (effect) continue
+		for (const path of resolved)
+			if (pathMatches(rule, path.path, info.access)) return deny(denyText(rule, path.shown), rule)
+	}
+	const found = bashDenied(input, rules.deny)
+	return found ? deny(denyText(found.rule, found.what), found.rule) : null
+}
+
+function sensitive(input: DecideInput): Decision | null {
+	const { info, resolved, command, effect } = input
+	if (effect) return null
+	const writes = info.access === 'write'
+	for (const path of resolved) {
+		if (path.sensitive)
+			return deny(
+				`${path.shown} may hold secrets or is no ordinary file: ${path.sensitive}. Ask the user for what you need from it.`,
+			)
+		const hard = writes && neverWritten(path)
+		if (hard) return deny(hard)
+	}
+	for (const path of command?.paths ?? []) {
+		if (!path.resolved) continue
+		if (path.resolved.sensitive && path.via !== 'option')
+			return deny(
+				`the command names ${path.resolved.shown}, which may hold secrets: ${path.resolved.sensitive}. Ask the user for what you need from it.`,
+			)
+		const hard = path.access === 'write' && neverWritten(path.resolved)
+		if (hard) return deny(`the command would change it: ${hard}`)
+	}
+	return null
+}
+
+/** Files whose change turns into running code or new rights later, with no question in between. */
+function neverWritten({ protected: why, inside, shown }: ResolvedPath): string | null {
+	if (!why || !inside) return null
+	return /(?:^|\/)(?:\.git\/(?:hooks(?:\/|$)|config$|info(?:\/|$)|modules\/.*(?:hooks(?:\/|$)|config$))|\.garuda(?:\/|$))/i.test(
+		shown,
+	)
+		? `${shown} is protected: ${why}. The user changes it by hand.`
+		: null
+}
+
+function planMode({ mode, info, effect, sandboxed }: DecideInput): Decision | null {
+	if (mode !== 'plan') return null
+	if (effect?.type === 'reach_host') return null
+	const what = effect ? effect.type !== 'use_secret' : info.access === 'write' || info.outside === true
+	if (what)
+		return deny('plan mode: nothing is changed. Read, and write the plan; the user leaves plan mode to have it done')
+	if (info.access === 'run' && !sandboxed)
+		return deny('plan mode without a sandbox: commands do not run, since nothing would keep them from changing files')
+	return null
+}
+
+function decideEffect(input: DecideInput, effect: Effect): Decision {
+	const { rules, fixed, sessionKeys } = input
+	const key = effectKey(effect)
+	switch (effect.type) {
+		case 'outside_sandbox':
+			return leaveSandbox(input, effect.command)
+		case 'reach_host': {
+			const asked = rules.ask.find((rule) => hostMatches(rule, effect.host, effect.port))
+			if (asked) return ask(`the ask rule ${ruleName(asked)} asks each time`, { ...origin(asked), onceOnly: true })
+			if (sessionKeys.has(key)) return allow('allowed for this session')
+			const rule = [...rules.allow, ...(fixed?.allow ?? [])].find((one) => hostMatches(one, effect.host, effect.port))
+			if (rule) return allow(`the rule ${ruleName(rule)} allows the host`, rule)
+			const name = effect.port === 443 || effect.port === 80 ? effect.host : `${effect.host}:${effect.port}`
+			return ask('this host is on no list', { lastingRule: `allow: host(${name})` })
+		}
+		case 'apply_changes':
+			return ask('the staged changes reach the project only after a look', { onceOnly: true })
+		case 'use_secret':
+			if (sessionKeys.has(key)) return allow('allowed for this session')
+			return ask(`the command would get the value of ${effect.name}`)
+	}
+}
+
+/** Only a rule that is the whole command as written skips this question; allow rules never do. */
+function leaveSandbox(input: DecideInput, command: string): Decision {
+	const { rules, profile, sessionKeys, command: checked } = input
+	if (profile === 'strict') return deny('the strict profile runs nothing outside the sandbox')
+	const text = command.trim()
+	const clean = !hasHidden(text) && (checked === undefined || (checked.shell.broken === null && !checked.shell.rough))
+	const rule = clean ? rules.outside.find((one) => one.text === text) : undefined
+	if (rule)
+		return { decision: 'allow', reason: `the outside list has this command (${ruleName(rule)})`, ...origin(rule) }
+	if (clean && sessionKeys.has(effectKey({ type: 'outside_sandbox', command, wall: 'asked', detail: '' })))
+		return allow('this very command was allowed outside for this session')
+	return ask(
+		'it would run outside the sandbox, with everything that you can do',
+		clean ? { lastingRule: `outside: ${text}` } : { onceOnly: true },
+	)
+}
+
+function decideCall(input: DecideInput): Decision {
+	const { tool, info, rules, resolved, sessionKeys, fixed, acceptEdits, readOnlyTool } = input
+	for (const rule of rules.ask)
+		if (toolMatches(rule, tool, info.access) || resolved.some((path) => pathMatches(rule, path.path, info.access)))
+			return ask(`the ask rule ${ruleName(rule)} asks each time`, { ...origin(rule), onceOnly: true })
+	if (info.access === 'run' || info.command !== undefined) {
+		const doubt = bashAsked(input)
+		if (doubt) return doubt
+		if (sessionKeys.has(info.key)) return allow('allowed for this session')
+		return bashAllowed(input) ?? commandDefault(input)
+	}
+	const guarded = info.access === 'write' ? resolved.find((path) => path.protected) : undefined
+	if (sessionKeys.has(info.key)) return allow('allowed for this session')
+	if (guarded)
+		return ask(`${guarded.shown} is protected: ${guarded.protected}`, {
+			warning: `${visible(guarded.shown)} can make other programs run code or change their settings: ${guarded.protected}`,
+		})
+	for (const rule of [...rules.allow, ...(fixed?.allow ?? [])]) {
+		if (rule.kind === 'edits') {
+			if (info.access === 'write' && resolved.length > 0 && resolved.every((path) => path.inside))
+				return allow('changes inside the root are accepted', rule)
+			continue
+		}
+		// A whole-tool rule for files ends at the root: outside it a path must be named.
+		const covers = toolMatches(rule, tool, info.access)
+			? resolved.every((path) => path.inside)
+			: resolved.length > 0 && resolved.every((path) => pathMatches(rule, path.path, info.access))
+		if (covers) return allow(`the rule ${ruleName(rule)} allows it`, rule)
+	}
+	const outside = resolved.find((path) => !path.inside)
+	const lasting =
+		resolved.length === 1 ? `allow: ${info.access === 'write' ? 'edit' : 'read'}(${pathText(resolved[0]!)})` : undefined
+	const more = lasting === undefined || hasHidden(lasting) ? {} : { lastingRule: lasting }
+	switch (info.access) {
+		case 'write':
+			if (outside) return ask(`${outside.shown} lies outside the working root`, more)
+			if (acceptEdits && resolved.length > 0) return allow('changes inside the root are accepted')
+			return ask('it changes a file', more)
+		case 'read':
+			if (outside) return ask(`${outside.shown} lies outside the working root`, more)
+			return allow('reading inside the root')
+		case 'none':
+			return readOnlyTool
+				? allow('it has no effect')
+				: ask('what it does is not known here', { lastingRule: `allow: ${tool}` })
+		default:
+			return ask('it reaches beyond this machine', { lastingRule: `allow: ${tool}` })
+	}
+}
+
+const pathText = ({ inside, shown, path }: ResolvedPath): string => {
+	const text = escapeGlob(inside ? shown : path)
+	return inside && !text.includes('/') ? `./${text}` : text
+}
+
+/** No rule spoke: in the sandbox a command needs none, on the host it always asks. */
+function commandDefault(input: DecideInput): Decision {
+	const { sandboxed, profile, info } = input
+	if (!input.command) return ask('the command was not checked')
+	if (sandboxed) return allow('it runs in the sandbox')
+	if (profile === 'strict') return deny('the strict profile runs commands in the sandbox only, and there is none')
+	const lastingRule = commandRule(info.command ?? '', input.command)
+	return ask('it runs with no sandbox', lastingRule ? { lastingRule } : {})
+}
+
+/** What a "session" answer to an effect covers: exactly what was shown. */
+export const effectKey = (effect: Effect): string => {
+	switch (effect.type) {
+		case 'outside_sandbox':
+			return `outside:${effect.command}`
+		case 'reach_host':
+			return `host:${effect.host}:${effect.port}`
+		case 'apply_changes':
+			return `apply:${effect.summary}`
+		case 'use_secret':
+			return `secret:${effect.name}:${effect.command}`
+	}
+}
+
+/** The key to remember after a "session" answer to a call or an effect. */
+export const sessionKey = (info: CallInfo, effect?: Effect): string =>
+	effect
+		? effectKey(effect)
+		: info.outside && info.command !== undefined
+			? effectKey({ type: 'outside_sandbox', command: info.command, wall: 'asked', detail: '' })
+			: info.key

@@ -1,0 +1,232 @@
+// Rules as written in settings or a flag, parsed once and matched many times. The grammar is in docs/permissions.md.
+import { basename, isAbsolute } from 'node:path'
+import type { Level, RuleList, RuleText } from '../config/settings.ts'
+import type { Access } from '../types.ts'
+import { couldMatch, escapeGlob, globRegExp, matchText } from './match.ts'
+import { DYNAMIC, type SimpleCommand } from './shell-words.ts'
+
+export type RuleKind = 'tool' | 'bash' | 'path' | 'host' | 'edits'
+
+export interface Rule {
+	kind: RuleKind
+	/** As written. */
+	text: string
+	/** The tool's name (may hold `*` for `mcp__…`); for paths `read`, `edit` or a file tool's name. */
+	tool: string
+	/** null: the whole tool. */
+	pattern: string | null
+}
+
+/** A parsed rule with its place; `list` decides how widely it is read. */
+export interface PlacedRule extends Rule {
+	list: RuleList
+	level: Level
+	file: string
+	line: number
+	/** For path rules. */
+	path: PathPattern | null
+}
+
+interface PathPattern {
+	/** Against the absolute path. */
+	exact: RegExp
+	/** Deny and ask only, else null: also everything below a folder that matches. */
+	below: boolean
+}
+
+export interface RuleSet {
+	deny: PlacedRule[]
+	ask: PlacedRule[]
+	allow: PlacedRule[]
+	/** Whole commands, as written. */
+	outside: { text: string; file: string; line: number }[]
+}
+
+export const emptyRules = (): RuleSet => ({ deny: [], ask: [], allow: [], outside: [] })
+
+const readTools = new Set(['read', 'read_file', 'grep', 'glob', 'list', 'search'])
+const writeTools = new Set(['edit', 'write', 'edit_file', 'write_file'])
+const netTools = new Set(['host', 'web_fetch'])
+
+/** One rule's text to its parts, or why it is none. */
+export function parseRule(source: string): Rule | { error: string } {
+	const text = source.trim()
+	if (text === 'edits') return { kind: 'edits', text, tool: 'edits', pattern: null }
+	const match = /^([A-Za-z_][\w*-]*)(?:\(([\s\S]*)\))?$/.exec(text)
+	if (!match) return { error: 'is no rule: write tool or tool(pattern), for example bash(npm test)' }
+	const tool = match[1]!
+	if (match[2] === undefined) return { kind: 'tool', text, tool, pattern: null }
+	const pattern = match[2].trim()
+	if (pattern === '') return { error: `has an empty pattern; write ${tool} for the whole tool` }
+	if (/[\0\r]/.test(pattern)) return { error: 'holds a control character' }
+	if (tool === 'bash') return { kind: 'bash', text, tool, pattern: pattern === '*' ? null : pattern }
+	if (netTools.has(tool)) {
+		if (!/^(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9])?(?::\d{1,5})?$/i.test(pattern))
+			return { error: 'needs a host name such as registry.npmjs.org, *.example.com or example.com:8443' }
+		return { kind: 'host', text, tool, pattern: pattern.toLowerCase() }
+	}
+	if (readTools.has(tool) || writeTools.has(tool)) {
+		if (!globRegExp(pattern, false)) return { error: 'has a broken path pattern (an open [ or {)' }
+		if (/(?:^|\/)\.\.(?:\/|$)/.test(pattern)) return { error: 'may not hold ".."; write the path itself' }
+		return { kind: 'path', text, tool, pattern }
+	}
+	return { error: `takes no pattern; write ${tool} alone` }
+}
+
+/**
+ * The set of a session: texts of the settings (or of --allow) parsed, with `problems` for those that are none. A broken
+ * deny or ask rule must not be skipped silently: the caller stops on `problems` with `fatal`.
+ */
+export function ruleSet(
+	texts: readonly RuleText[],
+	places: { root: string; home: string },
+): { rules: RuleSet; problems: { text: string; fatal: boolean }[] } {
+	const rules = emptyRules()
+	const problems: { text: string; fatal: boolean }[] = []
+	for (const one of texts) {
+		const { list, file, line } = one
+		if (list === 'outside') {
+			rules.outside.push({ text: one.text.trim(), file, line })
+			continue
+		}
+		const rule = parseRule(one.text)
+		if ('error' in rule) {
+			problems.push({ text: `${file}:${line}: the ${list} rule "${one.text}" ${rule.error}.`, fatal: list !== 'allow' })
+			continue
+		}
+		if (rule.kind === 'edits' && list !== 'allow') {
+			problems.push({
+				text: `${file}:${line}: "edits" is for allow only; write edit for all changes of files.`,
+				fatal: true,
+			})
+			continue
+		}
+		const path = rule.kind === 'path' ? pathPattern(rule.pattern!, list, places) : null
+		rules[list].push({ ...rule, list, level: one.level, file, line, path })
+	}
+	return { rules, problems }
+}
+
+/**
+ * "~" is the home folder; a pattern without "/" is a name at any depth of the root, one with "/" begins at the root;
+ * a leading double star begins anywhere on the disk in deny and ask, inside the root in allow.
+ */
+function pathPattern(source: string, list: RuleList, { root, home }: { root: string; home: string }): PathPattern {
+	const wide = list !== 'allow'
+	const fixedPart = (path: string) => escapeGlob(path).replace(/\/+$/, '')
+	const folder = source.endsWith('/')
+	let glob = folder ? source.slice(0, -1) : source
+	if (glob.startsWith('./')) glob = glob.slice(2)
+	if (glob === '~' || glob.startsWith('~/')) glob = fixedPart(home) + glob.slice(1)
+	else if (!isAbsolute(glob)) {
+		const anywhere = glob.startsWith('**/') && wide
+		if (!anywhere) glob = `${fixedPart(root)}/${glob.includes('/') || glob === '**' ? '' : '**/'}${glob}`
+		else glob = `/${glob}`
+	}
+	if (folder && !wide) glob += '/**'
+	// Cannot be null: parseRule has tried it. A pattern that matches nothing would be a hole in a deny list.
+	const exact = globRegExp(glob, wide)
+	if (!exact) throw new Error(`path pattern lost: ${source}`)
+	return { exact, below: wide }
+}
+
+/** Whether a path rule covers an absolute real path. */
+export function pathMatches(rule: PlacedRule, path: string, access: Access): boolean {
+	if (rule.kind !== 'path' || !rule.path) return false
+	// What may not be read may not be changed either: a change shows what was there.
+	const reads = readTools.has(rule.tool)
+	if (rule.list === 'allow' ? reads !== (access === 'read') : !reads && access === 'read') return false
+	if (rule.path.exact.test(path)) return true
+	if (!rule.path.below) return false
+	for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
+		if (rule.path.exact.test(path.slice(0, at))) return true
+	return false
+}
+
+/** The deny rule that a walker (grep, glob, a listing) must leave a path out for, or null. */
+export const deniedPath = (rules: RuleSet, path: string, access: Access): PlacedRule | null =>
+	rules.deny.find((rule) => pathMatches(rule, path, access)) ?? null
+
+/** `host(x)`: the name itself, `*.x` its sub-domains, with a port only that port. */
+export function hostMatches(rule: Rule, host: string, port: number): boolean {
+	if (rule.kind !== 'host' || rule.pattern === null) return rule.kind === 'tool' && rule.tool === 'host'
+	const [name = '', only] = rule.pattern.split(':')
+	if (only !== undefined && Number(only) !== port) return false
+	const asked = host.toLowerCase().replace(/\.$/, '')
+	return name.startsWith('*.') ? asked.endsWith(name.slice(1)) && asked.length > name.length - 1 : asked === name
+}
+
+/** Whole-tool rules; `mcp__server__*` and the like. The groups read and edit stand for all file tools of their kind. */
+export function toolMatches(rule: Rule, tool: string, access: Access): boolean {
+	if (rule.pattern !== null || rule.kind === 'edits') return false
+	if (rule.tool === tool) return true
+	if (rule.tool === 'read' && access === 'read') return true
+	if ((rule.tool === 'edit' || rule.tool === 'write') && access === 'write') return true
+	return rule.tool.includes('*') && rule.tool.length > 1 && matchText(rule.tool, tool)
+}
+
+/** `x:*` and `x *` mean x alone or with anything after it. */
+const forms = (pattern: string): string[] => {
+	const prefix = /^([\s\S]*[^\\\s*])(?::\*| \*)$/.exec(pattern)?.[1]
+	return prefix === undefined ? [pattern] : [prefix, `${prefix} *`]
+}
+
+/** An allow rule against one command as it is written: no prefix, wrapper or quoting is looked through. */
+export const allowMatches = (rule: Rule, command: SimpleCommand): boolean =>
+	rule.kind === 'bash' &&
+	rule.pattern !== null &&
+	!command.prefixed &&
+	forms(rule.pattern).some((form) => matchText(form, command.text))
+
+/** A deny or ask rule against one command: `yes`, `maybe` (unknown parts could match) or `no`. */
+export function denyMatches(rule: Rule, command: SimpleCommand): 'yes' | 'maybe' | 'no' {
+	if (rule.kind !== 'bash' || rule.pattern === null || command.words.length === 0) return 'no'
+	// A single word means the command with any arguments: a deny rule is read widely.
+	const patterns = /\s|\*/.test(rule.pattern) ? forms(rule.pattern) : [rule.pattern, `${rule.pattern} *`]
+	let maybe = false
+	for (const text of spellings(command)) {
+		for (const pattern of patterns) {
+			if (!text.includes(DYNAMIC)) {
+				if (matchText(pattern, text, true)) return 'yes'
+			} else if (matchText(pattern, text, true)) return 'yes'
+			else if (couldMatch(pattern, text)) maybe = true
+		}
+	}
+	return maybe ? 'maybe' : 'no'
+}
+
+/** Options before the sub-command that take a value. */
+const valued: Record<string, RegExp> = {
+	git: /^(?:-C|-c|--git-dir|--work-tree|--namespace|--exec-path|--config-env)$/,
+	npm: /^(?:--prefix|-C|-w|--workspace|--registry)$/,
+	pnpm: /^(?:-C|--dir|--filter|-F)$/,
+	yarn: /^(?:--cwd)$/,
+	docker: /^(?:-H|--host|--context|-c|--config|-l|--log-level)$/,
+	podman: /^(?:--url|--connection|-c|--log-level)$/,
+	kubectl: /^(?:-n|--namespace|--context|--cluster|--kubeconfig|--user|-s|--server)$/,
+	helm: /^(?:-n|--namespace|--kube-context|--kubeconfig)$/,
+	aws: /^(?:--profile|--region|--output|--endpoint-url)$/,
+	gcloud: /^(?:--project|--account|--configuration)$/,
+	gh: /^(?:-R|--repo)$/,
+	cargo: /^(?:--config|-Z|-C|--color)$/,
+	terraform: /^(?:-chdir)$/,
+	make: /^(?:-C|-f|--directory|--file)$/,
+}
+
+/** The ways a command may be spelled for a deny rule: as it is, by its base name, and with global options left out. */
+function spellings({ words, text }: SimpleCommand): Set<string> {
+	const found = new Set([words.join(' '), text])
+	const name = basename(words[0]!.replace(/\.exe$/i, ''))
+	found.add([name, ...words.slice(1)].join(' '))
+	const takes = valued[name.toLowerCase()]
+	if (takes || /^-|^\+/.test(words[1] ?? '')) {
+		let at = 1
+		while (at < words.length && /^[-+]./.test(words[at]!)) at += takes?.test(words[at]!) ? 2 : 1
+		if (at > 1) found.add([name, ...words.slice(at)].join(' '))
+	}
+	return found
+}
+
+/** How a rule is named in messages. */
+export const ruleName = (rule: { list?: RuleList; text: string; file: string; line: number }): string =>
+	`"${rule.text}" (${rule.file}${rule.line > 0 ? `:${rule.line}` : ''})`

@@ -1,0 +1,77 @@
+// Words of a shell command as bash would see them after quote removal. Part of reading a command for the rules.
+import type { Assignment, Word, WordPart } from 'unbash'
+
+/** Stands for text that only the run knows: an expansion, a substitution. NUL cannot be in a command. */
+export const DYNAMIC = '\u0000'
+/** Where an unquoted $IFS or brace splits a word in two; never leaves this file. */
+const SPLIT = '\u0001'
+
+export interface Decoded {
+	/** One word may become several ({a,b}, $IFS) . */
+	words: string[]
+	/** An unquoted glob: the name is chosen by what lies on the disk. */
+	glob: boolean
+}
+
+const maxWords = 64
+
+/** @param home what ~ and $HOME mean; undefined leaves them unknown */
+export function decodeWord(word: Word, home: string | undefined): Decoded {
+	const parts = word.parts
+	let glob = false
+	let texts = ['']
+	const append = (next: string[]) => {
+		const joined = texts.flatMap((text) => next.map((one) => text + one))
+		texts = joined.length > maxWords ? [texts[0]! + DYNAMIC] : joined
+	}
+	for (const part of parts ?? []) {
+		if (part.type === 'Glob' || part.type === 'ExtendedGlob') glob = true
+		append(part.type === 'BraceExpansion' ? braces(part.text) : [decodePart(part, home, false)])
+	}
+	if (!parts) texts = [word.value]
+	// Only a tilde that is written bare is one.
+	if (home !== undefined && /^~(?:\/|$)/.test(word.text)) texts = texts.map((text) => home + text.slice(1))
+	const words = texts.flatMap((text) => text.split(SPLIT)).filter((text, _, all) => text !== '' || all.length === 1)
+	return { words: words.length > 0 ? words : [''], glob }
+}
+
+/** `NAME=value` as one word, for declare, export, alias and the like. */
+export function decodeAssignment(node: Assignment, home: string | undefined): string {
+	const { value } = node
+	const text = value.type === 'Word' ? decodeWord(value, home).words.join(' ') : DYNAMIC
+	return `${node.name}${node.index ? `[${node.index.text}]` : ''}${node.append ? '+=' : '='}${text}`
+}
+
+function decodePart(part: WordPart, home: string | undefined, quoted: boolean): string {
+	switch (part.type) {
+		case 'Literal':
+		case 'Glob':
+		case 'SingleQuoted':
+		case 'AnsiCQuoted':
+			return part.value
+		case 'DoubleQuoted':
+		case 'LocaleString':
+			return part.parts.map((child) => decodePart(child, home, true)).join('')
+		case 'SimpleExpansion':
+			return variable(part.text.slice(1), home, quoted)
+		case 'ParameterExpansion':
+			return part.prefix || part.index || part.operation ? DYNAMIC : variable(part.parameter, home, quoted)
+		case 'ExtendedGlob':
+			return part.text
+		default:
+			return DYNAMIC
+	}
+}
+
+const variable = (name: string, home: string | undefined, quoted: boolean): string =>
+	name === 'IFS' && !quoted ? SPLIT : name === 'HOME' && home !== undefined ? home : DYNAMIC
+
+/** `{a,b}` → both; a range or anything nested is unknown. */
+function braces(text: string): string[] {
+	const inner = text.slice(1, -1)
+	if (!/^[^{}"'`$\\]*$/.test(inner) || !inner.includes(',')) return [DYNAMIC]
+	return inner.split(',').map((one) => one)
+}
+
+/** Several words from one brace: `{rm,-rf}` is a command with an argument, and `a{b,c}` two words. */
+export const hasDynamic = (text: string): boolean => text.includes(DYNAMIC)

@@ -1,0 +1,293 @@
+// A shell command read with a real parser: every simple command that it could run, and every doubt. Feeds permission/decide.
+import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
+import { DYNAMIC, decodeAssignment, decodeWord } from './shell-decode.ts'
+import { baseName, type Inner, innerOf } from './shell-inner.ts'
+
+export { DYNAMIC } from './shell-decode.ts'
+
+export interface ShellRedirect {
+	op: string
+	/** The decoded target; DYNAMIC stands for its unknown parts. */
+	target: string
+}
+
+/** One command that could run: written, or found inside another one's words. */
+export interface SimpleCommand {
+	/** After quote removal; DYNAMIC stands for parts that only the run knows. Empty for redirections alone. */
+	words: string[]
+	/** The words as written, joined by single spaces. Allow rules match this. */
+	text: string
+	/** NAME=value stands before it: allow rules do not match. */
+	prefixed: boolean
+	/** 0: written as a command in the text or a substitution; more: inside a wrapper, a string or a here-document. */
+	depth: number
+	redirects: ShellRedirect[]
+}
+
+export interface Doubt {
+	reason: string
+	/** Grave: asks always. Else: asks when a deny or ask rule might be evaded, and no allow rule with a pattern matches. */
+	grave: boolean
+}
+
+export interface ShellCommand {
+	text: string
+	commands: SimpleCommand[]
+	doubts: Doubt[]
+	/** It does not parse (or is too long to): `commands` may be incomplete. */
+	broken: string | null
+	/** Over the size limit: only a scan of the words was done; `commands` holds rough pieces. */
+	rough: boolean
+	/** Folders that `cd` and `pushd` name; DYNAMIC inside means unknown. */
+	folders: string[]
+}
+
+/** Longer commands are not parsed: deny rules see rough pieces, and it asks. */
+export const maxShellText = 64 * 1024
+const maxDepth = 8
+const maxCommands = 20_000
+
+type Parser = Pick<typeof import('unbash'), 'parse' | 'forEachChild'>
+
+/** Loads the parser (once, by Node's own module cache) and reads the command. Never throws for any text. */
+export async function readShell(text: string, home?: string): Promise<ShellCommand> {
+	if (text.length > maxShellText) return scan(text)
+	return new Reader(await import('unbash'), home).read(text)
+}
+
+/** A substitution inside text that is data now and may be evaluated later. */
+const hiddenCommand = /\$\(|`|\$\{[^}]*@P\}/
+
+class Reader {
+	readonly #parser: Parser
+	readonly #home: string | undefined
+	readonly #commands: SimpleCommand[] = []
+	readonly #doubts = new Map<string, boolean>()
+	readonly #folders: string[] = []
+	/** Texts that a shell reading its input, or an evaluation, could run. */
+	readonly #texts: { text: string; input: boolean }[] = []
+	#broken: string | null = null
+	#evaluates: string | null = null
+	#readsInput = false
+	#guesses = 0
+
+	constructor(parser: Parser, home: string | undefined) {
+		this.#parser = parser
+		this.#home = home
+	}
+
+	read(text: string): ShellCommand {
+		this.#script(text, 0)
+		if (/^HOME\+?=|\s(?:export\s+)?HOME=/.test(text)) this.#doubt('it changes HOME', false)
+		// What is only data in this text is run when something evaluates it.
+		if (this.#readsInput) for (const one of [...this.#texts]) if (one.input) this.#script(inputText(one.text), 1, true)
+		const hidden = this.#texts.filter((one) => !one.input && hiddenCommand.test(one.text))
+		if (this.#evaluates && hidden.length > 0) {
+			this.#doubt(`${this.#evaluates}, and a command stands inside quoted text`, true)
+			for (const one of hidden) this.#script(`: "${one.text.replace(/["\\]/g, '\\$&')}"`, 1, true)
+		}
+		return {
+			text,
+			commands: this.#commands,
+			doubts: [...this.#doubts].map(([reason, grave]) => ({ reason, grave })),
+			broken: this.#broken,
+			rough: false,
+			folders: this.#folders,
+		}
+	}
+
+	/** In a guess (text that may be no shell text) only the commands count. */
+	#doubt(reason: string, grave: boolean): void {
+		if (this.#guesses > 0) return
+		this.#doubts.set(reason, grave || (this.#doubts.get(reason) ?? false))
+	}
+
+	/** @param guess the text may be no shell text at all: its errors mean nothing */
+	#script(text: string, depth: number, guess = false): void {
+		if (depth > maxDepth || this.#commands.length > maxCommands) this.#doubt('it is nested too deeply to be read', true)
+		else {
+			const tree = this.#parser.parse(text)
+			if (guess) this.#guesses++
+			this.#visit(tree, depth)
+			if (guess) this.#guesses--
+		}
+	}
+
+	#visit(node: SyntaxNode, depth: number): void {
+		switch (node.type) {
+			case 'Script':
+				if (node.errors?.[0] && this.#guesses === 0) this.#broken ??= node.errors[0].message
+				break
+			case 'Command':
+				this.#command(node, depth)
+				break
+			case 'Redirected':
+				this.#add({ words: [], text: '', prefixed: false, depth, redirects: this.#redirects(node.redirects) })
+				break
+			case 'Word':
+				this.#keep(decodeWord(node, this.#home).words.join(' '))
+				break
+			case 'ArithmeticExpansion':
+			case 'ArithmeticCommand':
+			case 'ArithmeticFor':
+				this.#evaluate('it calculates (arithmetic runs commands in array indexes)')
+				// Without its `$`, so that the text below is read as quoted text and not as arithmetic once more.
+				if (node.type === 'ArithmeticExpansion') this.#keep(node.text.slice(1))
+				if (node.type === 'ArithmeticCommand') this.#keep(node.body)
+				break
+			case 'TestUnary':
+				if (node.operator === '-v' || node.operator === '-R') this.#evaluate('it tests a variable by name')
+				break
+			case 'TestBinary':
+				if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(node.operator))
+					this.#evaluate('it compares as numbers (arithmetic runs commands in array indexes)')
+				break
+			case 'ParameterExpansion':
+				if (node.operation?.type === 'Transform' && /P/.test(node.text.slice(node.text.lastIndexOf('@')))) {
+					this.#evaluate('it expands a value as a prompt (@P)')
+					this.#doubt('it expands a value as a prompt (@P), which can run commands', true)
+				} else if (
+					node.prefix === '!' ||
+					node.operation?.type === 'Slice' ||
+					(node.index && !/^[\d@*]+$/.test(node.index.text))
+				)
+					this.#evaluate('it evaluates a name or an index')
+				break
+			case 'Assignment':
+				if (node.index) this.#evaluate('it evaluates an index')
+				break
+			case 'HereDoc':
+				this.#keep(hereText(node), true)
+				break
+		}
+		this.#parser.forEachChild(node, (child) => this.#visit(child, depth))
+	}
+
+	#evaluate(reason: string): void {
+		if (this.#guesses === 0) this.#evaluates ??= reason
+	}
+
+	#keep(text: string, input = false): void {
+		if (input || hiddenCommand.test(text)) this.#texts.push({ text, input })
+	}
+
+	#redirects(nodes: readonly Redirection[]): ShellRedirect[] {
+		const found: ShellRedirect[] = []
+		for (const node of nodes) {
+			if (node.type === 'HereDoc' || !node.target) continue
+			const { words, glob } = decodeWord(node.target, this.#home)
+			const target = words.join(' ')
+			if (node.type === 'HereString') this.#keep(target, true)
+			else found.push({ op: node.operator, target: glob ? DYNAMIC : target })
+		}
+		return found
+	}
+
+	#command(node: Command, depth: number): void {
+		const words: string[] = []
+		const raw: string[] = []
+		let glob = false
+		const take = (word: Word) => {
+			const decoded = decodeWord(word, this.#home)
+			if (words.length === 0) glob = decoded.glob
+			words.push(...decoded.words)
+			raw.push(word.text)
+		}
+		const assigned = node.prefix.filter((one) => one.type === 'Assignment')
+		if (node.name) take(node.name)
+		for (const one of node.args) {
+			if (one.type === 'Word') take(one)
+			else {
+				words.push(decodeAssignment(one, this.#home))
+				raw.push(one.text)
+			}
+		}
+		const redirects = this.#redirects(node.redirects)
+		if (!node.name) {
+			// A bare assignment can change what later words mean (PATH, LD_PRELOAD …): it counts as a command of its own.
+			for (const one of assigned)
+				this.#add({ words: [decodeAssignment(one, this.#home)], text: one.text, prefixed: false, depth, redirects: [] })
+			if (redirects.length > 0) this.#add({ words: [], text: '', prefixed: false, depth, redirects })
+			return
+		}
+		if (glob) this.#doubt(`the name of a command is a pattern (${node.name.text})`, true)
+		this.#add({ words, text: raw.join(' '), prefixed: assigned.length > 0, depth, redirects })
+	}
+
+	#add(command: SimpleCommand): void {
+		if (this.#commands.length > maxCommands) {
+			this.#doubt('it holds too many commands to be read', true)
+			return
+		}
+		this.#commands.push(command)
+		const { words, depth } = command
+		const [first] = words
+		if (first === undefined) return
+		if (first.includes(DYNAMIC) && !/^[A-Za-z_]\w*(?:\[.*\])?\+?=/s.test(first))
+			this.#doubt('the name of a command is known only at the run', false)
+		const name = baseName(first)
+		if (/^(?:cd|pushd)$/.test(name))
+			this.#folders.push(
+				words.slice(1).find((word) => !/^-[LPe@]*$/.test(word) || word === '-') ?? this.#home ?? DYNAMIC,
+			)
+		if (/^(?:let|unset|read|wait)$/.test(name)) this.#evaluate(`${name} evaluates names and indexes`)
+		if (/^(?:test|\[|printf)$/.test(name) && words.includes('-v')) this.#evaluate('it tests or sets a variable by name')
+		if (
+			/^(?:declare|typeset|local|export|readonly)$/.test(name) &&
+			words.some((word) => /^-[a-zA-Z]*[in]/.test(word) || /^\w+\[/.test(word))
+		)
+			this.#evaluate(`${name} evaluates names and indexes`)
+		// Plain text handed on by a pipe may be a shell's input.
+		if (/^(?:echo|printf|cat|print)$/.test(name))
+			for (const word of words.slice(1)) this.#texts.push({ text: word, input: true })
+		if (name === 'echo' && words.length > 2) this.#texts.push({ text: words.slice(1).join(' '), input: true })
+		for (const inner of innerOf(words)) this.#inner(inner, name, depth)
+	}
+
+	#inner(inner: Inner, name: string, depth: number): void {
+		if ('doubt' in inner) this.#doubt(inner.doubt, true)
+		else if ('stdin' in inner) {
+			if (this.#guesses === 0) this.#readsInput = true
+			this.#doubt(inner.reason, false)
+		} else if (depth >= maxDepth) this.#doubt('it is nested too deeply to be read', true)
+		else if ('argv' in inner) {
+			const words = inner.argv
+			if (words.length > 0)
+				this.#add({ words, text: words.join(' '), prefixed: false, depth: depth + 1, redirects: [] })
+		} else {
+			if (inner.script.includes(DYNAMIC)) this.#doubt(`${name} is given text that is known only at the run`, false)
+			// An unknown part becomes an expansion again: the parser must see a word there.
+			this.#script(inner.script.replaceAll(DYNAMIC, '$__unknown'), depth + 1, inner.sure !== true)
+		}
+	}
+}
+
+/** Text that printf or a here-document would hand on, as shell text: escapes done, an editor's `!` and make's tab cut off. */
+const inputText = (text: string): string =>
+	text
+		.replace(/\\n/g, '\n')
+		.replace(/\\t/g, '\t')
+		.replaceAll(DYNAMIC, '$__unknown')
+		.replace(/^[ \t]*!|^\t[@+-]*/gm, '')
+
+const hereText = (node: HereDoc): string => node.body.text
+
+/** A command that is too long to parse, cut at every separator: rough, but no deny rule is skipped. Linear. */
+function scan(text: string): ShellCommand {
+	const commands: SimpleCommand[] = []
+	for (const piece of text.split(/[;&|\n(){}`]+|\$\(/)) {
+		const words = piece
+			.replace(/["'\\]/g, '')
+			.trim()
+			.split(/\s+/)
+			.filter((word) => word !== '')
+		while (
+			words.length > 1 &&
+			/^(?:[A-Za-z_]\w*=|!$|then$|do$|else$|if$|while$|until$|time$|sudo$|exec$|command$|env$|nohup$)/.test(words[0]!)
+		)
+			words.shift()
+		if (words.length > 0) commands.push({ words, text: words.join(' '), prefixed: true, depth: 1, redirects: [] })
+	}
+	const reason = `it is longer than ${maxShellText / 1024} KB and was not read as a whole`
+	return { text, commands, doubts: [{ reason, grave: true }], broken: reason, rough: true, folders: [DYNAMIC] }
+}
