@@ -1,0 +1,107 @@
+// Who answers the gate's questions: nobody with -p, the person at the terminal in a chat. Called by tools/invoke.ts through the port.
+import { type Answer, type ApprovalRequest, type Approver, oneLine, unifiedDiff, visible } from '../engine/index.ts'
+import { type Paint, paintDiff } from './style.ts'
+
+/** Nobody is there: what the fixed list (--allow) does not cover is denied. */
+export const denyAll: Approver = { ask: async () => ({ choice: 'deny' }) }
+
+/** What the approver needs of the terminal. */
+export interface QuestionLine {
+	show(text: string): void
+	/**
+	 * A line typed after the question stood on the screen, or null when nobody can answer any more. `interrupt` is
+	 * Ctrl-C. What was typed before is never part of it.
+	 */
+	ask(prompt: string, signal: AbortSignal): Promise<{ line: string } | { interrupt: true } | null>
+	/** The answer "a": later edits inside the root are not asked about. */
+	acceptEdits(): void
+}
+
+const words: Record<string, 'once' | 'session' | 'deny' | 'edits' | 'cancel' | 'help'> = {
+	y: 'once',
+	yes: 'once',
+	s: 'session',
+	session: 'session',
+	n: 'deny',
+	no: 'deny',
+	a: 'edits',
+	c: 'cancel',
+	cancel: 'cancel',
+	stop: 'cancel',
+	'?': 'help',
+}
+
+/** Asks one question after another, whole: the title, the warning, all of the diff or command, then the choices. */
+export function createAsker(terminal: QuestionLine, paint: Paint): Approver {
+	let last: Promise<unknown> = Promise.resolve()
+	/** A question whose turn has been stopped, or whose terminal is gone, is denied. */
+	async function one(request: ApprovalRequest, signal: AbortSignal): Promise<Answer> {
+		if (signal.aborted) return { choice: 'deny' }
+		terminal.show(questionText(request, paint))
+		const edit = request.info.change !== undefined && request.effect === undefined
+		for (;;) {
+			const typed = await terminal.ask(choices(request, edit), signal)
+			if (typed === null || signal.aborted) return { choice: 'deny' }
+			if ('interrupt' in typed) return { choice: 'cancel' }
+			const [, word = '', note = ''] = /^\s*(\S+)\s*([\s\S]*)$/.exec(typed.line) ?? []
+			const meant = words[word.toLowerCase()]
+			// A note belongs to a no. "yes but …" is a doubt, and doubt is asked again.
+			if (meant === 'deny') return { choice: 'deny', ...(note.trim() ? { note: note.trim() } : {}) }
+			if (meant !== undefined && meant !== 'help' && note === '') {
+				if (meant === 'cancel') return { choice: 'cancel' }
+				if (meant === 'edits' && edit) {
+					terminal.acceptEdits()
+					return done(
+						request,
+						{ choice: 'once' },
+						'edits in the project are accepted from now on (/permissions edits off ends it)',
+					)
+				}
+				if (meant === 'once') return done(request, { choice: 'once' })
+				if (meant === 'session' && request.choices.includes('session')) return done(request, { choice: 'session' })
+			}
+			terminal.show(help(request, edit))
+		}
+	}
+
+	const done = (request: ApprovalRequest, answer: Answer, word?: string): Answer => {
+		if (word) terminal.show(`${paint('dim', word)}\n`)
+		if (request.lastingRule)
+			terminal.show(`${paint('dim', `a rule for good, in settings: ${oneLine(request.lastingRule)}`)}\n`)
+		return answer
+	}
+
+	return {
+		ask(request, signal) {
+			const answer = last.then(() => one(request, signal)).catch((): Answer => ({ choice: 'deny' }))
+			last = answer
+			return answer
+		},
+	}
+}
+
+/** All that the question shows, every hidden character written out. */
+export function questionText(request: ApprovalRequest, paint: Paint): string {
+	const out = [`${paint('yellow', '?')} ${paint('bold', oneLine(request.title))}`]
+	if (request.warning) out.push(paint('yellow', visible(request.warning).replace(/^/gm, '! ')))
+	const { change } = request.info
+	if (change && !request.effect)
+		out.push(paintDiff(visible(unifiedDiff(change, { maxLines: 100_000 })), paint).trimEnd())
+	if (request.preview.trim() !== '') out.push(visible(request.preview).trimEnd().replace(/^/gm, '  '))
+	return `${out.join('\n')}\n`
+}
+
+const choices = (request: ApprovalRequest, edit: boolean): string =>
+	`[y] once  ${request.choices.includes('session') ? '[s] session  ' : ''}[n] no  ${edit ? '[a] accept edits  ' : ''}[c] stop  [?] > `
+
+const help = (request: ApprovalRequest, edit: boolean): string =>
+	[
+		'  y  yes, this once',
+		request.choices.includes('session') ? '  s  yes, and do not ask again for the same in this session' : '',
+		'  n  no; words after it go to the model ("n use the other file")',
+		edit ? '  a  yes, and accept all edits inside the project in this session' : '',
+		'  c  no, and stop the turn',
+		'',
+	]
+		.filter((line, i, all) => line !== '' || i === all.length - 1)
+		.join('\n')

@@ -1,0 +1,25 @@
+// Words for how a turn ended and for what stands in the way. Used by every output of the chat room.
+import type { Problem, StopReason } from '../engine/index.ts'
+
+/** What a turn's end means in words, for the ends that carry no error of their own. */
+export const reasonText: Record<StopReason, string> = {
+	done: 'Done.',
+	max_tokens: "The reply reached the model's output limit.",
+	refusal: 'The model refused to go on.',
+	max_steps: 'The limit of steps was reached (--max-steps).',
+	token_budget: 'The limit of tokens was reached (--max-tokens).',
+	cost_budget: 'The limit of cost was reached (--max-cost).',
+	repeated_calls: 'The model repeated the same calls with the same results, or asked again for what was denied.',
+	cancelled: 'The turn was interrupted.',
+	error: 'The turn failed.',
+}
+
+/** What happened and what to do, in one text. */
+export const problemText = (problem: Problem): string =>
+	problem.hint ? `${problem.message} ${problem.hint}` : problem.message
+
+/** The ways out when there is no model at all. */
+export const threeWays = `A model is had in one of three ways:
+  1. garuda setup                      (asks for a provider and a key)
+  2. export ANTHROPIC_API_KEY=…        (or OPENAI_API_KEY)
+  3. a model server on this machine    (such as Ollama), named with -m`
