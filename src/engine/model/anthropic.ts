@@ -70,7 +70,10 @@ export async function anthropicAdapter(provider: Provider, spec: ModelSpec, deps
 				const body = encodeAnthropic(request, messages, spec, quirks)
 				let wire: WireResponse
 				try {
-					wire = (await client.messages.create(body as never, { signal }).asResponse()) as unknown as WireResponse
+					// Not messages.create: it prints warnings about old models to the console.
+					wire = (await client
+						.post('/v1/messages', { body, stream: true, signal, timeout: deps.tuning.headerTimeoutMs + 60_000 })
+						.asResponse()) as unknown as WireResponse
 				} catch (error) {
 					const failure = await asFailure(error, provider, request.model, signal)
 					if (learned < 3 && learnAnthropic(quirks, failure, body.max_tokens)) {

@@ -279,7 +279,7 @@ describe('anthropic', () => {
 		).to.deep.equal(['opaque', 'opaque'])
 	})
 
-	it('unknown events and deltas are ignored; the SDK writes nothing to stdout', async () => {
+	it('unknown events and deltas are ignored; the SDK writes nothing to the terminal', async () => {
 		const events = anthropicStream({ text: 'ok' })
 		const odd = [
 			{ type: 'future_event', x: 1 },
@@ -287,17 +287,20 @@ describe('anthropic', () => {
 		].map(anthropicEvent)
 		const client = await start([{ body: [...events.slice(0, 3), ...odd, ...events.slice(3)] }])
 		const { write } = process.stdout
+		const writeError = process.stderr.write
 		let wrote = ''
 		process.env.ANTHROPIC_LOG = 'debug'
 		process.stdout.write = ((text: string) => {
 			wrote += text
 			return true
 		}) as typeof write
+		process.stderr.write = process.stdout.write
 		let end: ReturnType<typeof endOf>
 		try {
 			end = endOf(await all(client, request({ model: 'claude-sonnet-4-5' })))
 		} finally {
 			process.stdout.write = write
+			process.stderr.write = writeError
 			delete process.env.ANTHROPIC_LOG
 		}
 		expect(textOf(end.message)).to.equal('ok')
