@@ -19,7 +19,8 @@ const escapeText = (text: string): string =>
 		.replaceAll('\\', '\\\\')
 		.replaceAll('&', '&amp;')
 		.replaceAll('<', '&lt;')
-		.replace(/[`[\]]/g, '\\$&')
+		// A run of tildes would open a block whose end this file does not control.
+		.replace(/[`~[\]]/g, '\\$&')
 		// Mathematics that a viewer would typeset, and addresses of other schemes than the web's.
 		.replaceAll('$', '\\$')
 

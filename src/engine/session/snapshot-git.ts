@@ -1,0 +1,518 @@
+// The undo store: trees of the project in a git folder of Garuda's own. The user's repository is only read. Used by snapshots.ts.
+import { randomBytes } from 'node:crypto'
+import { accessSync, constants, promises as fs, lstatSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { codeOf, messageOf, UserError } from '../errors.ts'
+import { writeAtomic } from '../files/atomic.ts'
+import type { Way } from '../files/open.ts'
+import type { Clock } from '../ports.ts'
+import type { Git } from '../sandbox/git.ts'
+import { oneLine } from '../text.ts'
+import { blobHash, type Change, type FileState, inFolder, isPlainPath, presentAt } from './snapshot-files.ts'
+
+export interface GitStoreOptions {
+	root: string
+	store: string
+	git: Pick<Git, 'run'>
+	budget: { bytes: number; ms: number }
+	clock: Clock
+	way: Way
+}
+
+/** Why a snapshot was not taken; `slow` ones are not tried again in this session. */
+export class NoSnapshot extends Error {
+	override name = 'NoSnapshot'
+	readonly slow: boolean
+	constructor(message: string, slow = false) {
+		super(message)
+		this.slow = slow
+	}
+}
+
+export const emptyTree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+const emptyBlob = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+/** Stands in the index for a repository inside the project, so that git looks into its folder instead of linking to it. */
+const nestedMark = '.garuda-nested'
+const idShape = /^g[0-9a-z]{8,10}-\d{1,7}-[0-9a-f]{6}$/
+/** Of .garuda only what the project owns; never Garuda's own records. */
+const ownShared = /^\.garuda\/(?:(?:settings|mcp|hooks)\.json|memory\.md|(?:commands|agents|skills)\/.+)$/
+
+/** Over the user's configuration, which is read for its ignore rules only. */
+const config = `[core]
+	repositoryformatversion = 0
+	bare = false
+	filemode = true
+	symlinks = true
+	autocrlf = false
+	safecrlf = false
+	attributesFile = /dev/null
+	protectNTFS = false
+	logAllRefUpdates = false
+	compression = 1
+	looseCompression = 1
+	bigFileThreshold = 16m
+	splitIndex = false
+	sharedRepository = false
+	fsync = none
+	preferSymlinkRefs = false
+	precomposeUnicode = false
+[index]
+	sparse = false
+[gc]
+	auto = 0
+[pack]
+	threads = 1
+`
+const attributes = '* -text -eol -crlf -filter -ident -working-tree-encoding\n'
+
+/** Time of a snapshot, from its name; 0 for a name that is none. */
+export const timeOfId = (id: string): number =>
+	idShape.test(id) ? Number.parseInt(id.slice(1, id.indexOf('-')), 36) : 0
+
+export type GitStore = ReturnType<typeof createGitStore>
+
+export function createGitStore(o: GitStoreOptions) {
+	const refs = join(o.store, 'refs', 'garuda')
+	const modesFile = join(o.store, 'modes.json')
+	const extrasFile = join(o.store, 'extras.json')
+	let ready: Promise<{ top: string; prefix: string }> | null = null
+	/** Unusual permission bits by path, so that a private file does not come back public. */
+	let modes = new Map<string, number>()
+	/** Ignored files that a tool was about to change: from then on they belong to every snapshot. */
+	let extras = new Set<string>()
+
+	async function run(
+		args: string[],
+		more: {
+			cwd?: string
+			workTree?: string
+			index?: string
+			input?: string
+			signal?: AbortSignal
+			maxBytes?: number
+			timeoutMs?: number
+		} = {},
+		allowed: number[] = [0],
+	) {
+		const { cwd = o.store, timeoutMs = o.budget.ms, ...rest } = more
+		const result = await o.git.run(args, { cwd, gitDir: o.store, timeoutMs, ...rest })
+		if (result.code === null || !allowed.includes(result.code))
+			throw new Error(
+				`git ${args[0]}: ${oneLine(result.stderr.trim().split('\n').at(-1) ?? '', 300) || `code ${result.code}`}`,
+			)
+		return result
+	}
+
+	/** The store's folders and files, made by hand: no template, no hook, no repository's own program. */
+	async function prepare(): Promise<{ top: string; prefix: string }> {
+		await privateFolder(o.store)
+		for (const dir of ['objects/info', 'objects/pack', 'refs/garuda', 'info'])
+			await fs.mkdir(join(o.store, dir), { recursive: true, mode: 0o700 })
+		const put = async (name: string, text: string) => {
+			if ((await fs.readFile(join(o.store, name), 'utf8').catch(() => null)) !== text)
+				await writeAtomic(join(o.store, name), text)
+		}
+		await put('HEAD', 'ref: refs/heads/none\n')
+		await put('config', config)
+		await put('info/attributes', attributes)
+		modes = new Map(
+			Object.entries(await readObject(modesFile)).filter(
+				(entry): entry is [string, number] => typeof entry[1] === 'number',
+			),
+		)
+		extras = new Set(Object.keys(await readObject(extrasFile)))
+		await cleanUp(o.store)
+		const top = await topOf(o.root)
+		await put('info/exclude', `/.garuda/sessions/\n${await ownExcludes(top)}`)
+		let prefix = relative(top, o.root)
+		if (prefix !== '') {
+			// A home folder kept in git often ignores everything: then its rules are not meant for this project.
+			const { code } = await run(
+				['check-ignore', '-q', '--no-index', '--', prefix],
+				{ cwd: top, workTree: top },
+				[0, 1],
+			)
+			if (code === 0) return { top: o.root, prefix: '' }
+		}
+		if (!isPlainPath(prefix)) prefix = ''
+		return { top: prefix === '' ? o.root : top, prefix: prefix === '' ? '' : `${prefix}/` }
+	}
+	const start = () => {
+		ready ??= prepare()
+		ready.catch(() => {
+			ready = null
+		})
+		return ready
+	}
+
+	/**
+	 * Works on a second name of the index and puts it back at the end: another process, or a lock left by a killed one,
+	 * is never in the way, and the index (a cache of what was seen) is whole at every moment.
+	 */
+	async function withIndex<T>(top: string, act: (index: string) => Promise<T>): Promise<T> {
+		const shared = join(o.store, `index-${blobHash(Buffer.from(top)).slice(0, 8)}`)
+		const mine = join(o.store, `index.${randomBytes(6).toString('hex')}`)
+		await fs.link(shared, mine).catch((error) => (codeOf(error) === 'ENOENT' ? undefined : fs.copyFile(shared, mine)))
+		try {
+			const result = await act(mine)
+			await fs.rename(mine, shared).catch(() => {})
+			return result
+		} finally {
+			await fs.rm(mine, { force: true })
+			await fs.rm(`${mine}.lock`, { force: true })
+		}
+	}
+
+	/** New and changed paths, relative to `top`. Looks into repositories inside the project. */
+	async function listChanged(
+		place: { top: string; prefix: string },
+		index: string,
+		signal: AbortSignal,
+	): Promise<string[]> {
+		const where = { cwd: place.top, workTree: place.top, index, signal }
+		const spec = place.prefix === '' ? [] : ['--', `:(top,literal)${place.prefix.slice(0, -1)}`]
+		for (let round = 0; ; round++) {
+			const { stdout } = await run(['ls-files', '-z', '-o', '-m', '--exclude-standard', ...spec], where)
+			const names = new Set(split(stdout))
+			const nested = [...names].filter((name) => name.endsWith('/'))
+			if (nested.length === 0 || round === 5)
+				return [...names].filter((name) => !name.endsWith('/') && covered(name.slice(place.prefix.length)))
+			await run(['update-index', '-z', '--index-info'], {
+				...where,
+				input: nested.map((name) => `100644 ${emptyBlob}\t${name}${nestedMark}\0`).join(''),
+			})
+		}
+	}
+
+	const covered = (path: string): boolean =>
+		isPlainPath(path) &&
+		!path.includes('\ufffd') &&
+		(!path.startsWith('.garuda/') || ownShared.test(path)) &&
+		!path.endsWith(`/${nestedMark}`)
+
+	/** The project as a tree, relative to its root. */
+	async function tree(signal: AbortSignal): Promise<string> {
+		const place = await start()
+		return withIndex(place.top, async (index) => {
+			let names = await listChanged(place, index, signal)
+			// Each time: another process may have put back an index that does not know them.
+			names = await measure(
+				place.top,
+				place.prefix,
+				[...new Set([...names, ...[...extras].map((extra) => place.prefix + extra)])],
+				signal,
+			)
+			if (names.length > 0) {
+				const add = (paths: string[]) =>
+					run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
+						cwd: place.top,
+						workTree: place.top,
+						index,
+						signal,
+						input: `${paths.join('\0')}\0`,
+					})
+				// A file that cannot be read, or that is being written right now, stops git: once more without those.
+				await add(names).catch(() =>
+					signal.aborted
+						? Promise.reject(new Error('stopped'))
+						: add(names.filter((name) => readable(join(place.top, name)))),
+				)
+			}
+			const { code, stdout, stderr } = await run(
+				['write-tree', ...(place.prefix === '' ? [] : [`--prefix=${place.prefix}`])],
+				{ cwd: place.top, workTree: place.top, index, signal },
+				[0, 128],
+			)
+			if (code === 0) return stdout.toString().trim()
+			if (!/prefix .* not found/.test(stderr)) throw new Error(`git write-tree: ${oneLine(stderr, 200)}`)
+			return (await run(['mktree'], { input: '' })).stdout.toString().trim()
+		})
+	}
+
+	/** The paths that fit the budget of bytes all together; NoSnapshot names the largest when they do not. */
+	async function measure(top: string, prefix: string, names: string[], signal: AbortSignal): Promise<string[]> {
+		let bytes = 0
+		let changed = false
+		const large: [number, string][] = []
+		const kept: string[] = []
+		for (const [i, name] of names.entries()) {
+			// In slices: thousands of files must not hold up a screen.
+			if (i % 500 === 499) await new Promise((done) => setImmediate(done))
+			if (signal.aborted) throw new Error('stopped')
+			const stats = lstatSync(join(top, name), { throwIfNoEntry: false })
+			if (stats && !stats.isFile() && !stats.isSymbolicLink() && !stats.isDirectory()) continue
+			kept.push(name)
+			if (!stats?.isFile()) continue
+			bytes += stats.size
+			if (stats.size > 10_000_000) large.push([stats.size, name.slice(prefix.length)])
+			const bits = stats.mode & 0o777
+			const path = name.slice(prefix.length)
+			if (bits === 0o644 || bits === 0o755 || bits === 0o664 || bits === 0o775) {
+				changed = modes.delete(path) || changed
+			} else if (modes.get(path) !== bits) {
+				modes.set(path, bits)
+				changed = true
+			}
+		}
+		if (bytes > o.budget.bytes) {
+			const names = large
+				.sort((a, b) => b[0] - a[0])
+				.slice(0, 3)
+				.map(([size, name]) => `${oneLine(name, 100)} (${mega(size)})`)
+			throw new NoSnapshot(
+				`new and changed files are ${mega(bytes)}, more than the ${mega(o.budget.bytes)} a snapshot may take${names.length > 0 ? `; the largest: ${names.join(', ')}` : ''}. A line in .gitignore leaves them out`,
+			)
+		}
+		if (changed) await writeAtomic(modesFile, JSON.stringify(Object.fromEntries([...modes].slice(-20_000))))
+		return kept
+	}
+
+	/** Runs with the budget's time as the limit. */
+	async function timed<T>(signal: AbortSignal, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
+		const over = new AbortController()
+		const done = new AbortController()
+		void o.clock.sleep(o.budget.ms, done.signal).then(() => !done.signal.aborted && over.abort())
+		try {
+			return await act(AbortSignal.any([signal, over.signal]))
+		} catch (error) {
+			if (over.signal.aborted && !signal.aborted)
+				throw new NoSnapshot(`it took longer than ${o.budget.ms / 1000} s`, true)
+			throw error
+		} finally {
+			done.abort()
+		}
+	}
+
+	const writeRef = async (id: string, treeHash: string): Promise<void> => {
+		// By hand: one file, no lock that a crash could leave, no further process.
+		const temp = join(o.store, `ref.${randomBytes(6).toString('hex')}`)
+		await fs.writeFile(temp, `${treeHash}\n`, { mode: 0o600, flag: 'wx' })
+		await fs.rename(temp, join(refs, id))
+	}
+
+	async function treeOf(id: string): Promise<string> {
+		const text = idShape.test(id) ? await fs.readFile(join(refs, id), 'latin1').catch(() => '') : ''
+		const hash = /^([0-9a-f]{40})\n$/.exec(text)?.[1]
+		if (!hash)
+			throw new UserError(
+				'The snapshot of this turn is not in the undo store any more.',
+				'Snapshots are kept for a limited time and size; the conversation alone can still be continued.',
+			)
+		return hash
+	}
+
+	async function compare(a: string, b: string): Promise<Change[]> {
+		const { stdout } = await run(['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', a, b], {
+			timeoutMs: 60_000,
+			maxBytes: 256 << 20,
+		})
+		const fields = split(stdout)
+		const changes: Change[] = []
+		for (let i = 0; i + 1 < fields.length; i += 2) {
+			const [from, to, fromHash, toHash] = fields[i]!.slice(1).split(' ')
+			const path = fields[i + 1]!
+			if (path.endsWith(`/${nestedMark}`)) continue
+			const state = (mode: string | undefined, hash: string | undefined): FileState | null =>
+				mode === '100644' || mode === '100755' || mode === '120000' ? { mode, hash: hash! } : null
+			changes.push({ path, from: state(from, fromHash), to: state(to, toHash) })
+		}
+		return changes
+	}
+
+	return {
+		owns: (id: string): boolean => idShape.test(id),
+
+		/** Takes the state now; NoSnapshot or another error when it cannot. */
+		async take(turn: number, signal: AbortSignal): Promise<string> {
+			const id = `g${o.clock.now().toString(36).padStart(8, '0')}-${turn}-${randomBytes(3).toString('hex')}`
+			const hash = await timed(signal, tree)
+			await writeRef(id, hash)
+			return id
+		},
+
+		async changes(id: string): Promise<string[]> {
+			const before = await treeOf(id)
+			const now = await timed(new AbortController().signal, tree)
+			return (await compare(before, now)).map((change) => change.path)
+		},
+
+		diff: async (from: string, to: string): Promise<Change[]> => compare(await treeOf(from), await treeOf(to)),
+
+		/**
+		 * A tool is about to change these paths of the turn that `id` began. What git's ignore rules leave out is put into
+		 * that snapshot now, and into all later ones.
+		 */
+		async keep(id: string, paths: string[]): Promise<void> {
+			const { top, prefix } = await start()
+			const fresh = paths.filter((path) => !extras.has(path) && covered(path))
+			if (fresh.length === 0) return
+			const { stdout } = await run(
+				['check-ignore', '-z', '--stdin'],
+				{ cwd: top, workTree: top, input: `${fresh.map((path) => prefix + path).join('\0')}\0` },
+				[0, 1],
+			)
+			const ignored = split(stdout).map((path) => path.slice(prefix.length))
+			if (ignored.length === 0) return
+			const lines: string[] = []
+			for (const path of ignored) {
+				const there = await presentAt(o.root, path, o.way)
+				if (there.kind !== 'file' || there.stats.size > 64 << 20) continue
+				const hash = await writeBlob(path, there.state.mode === '120000')
+				lines.push(`${there.state.mode} ${hash}\t${path}\0`)
+				modes.set(path, there.stats.mode & 0o777)
+			}
+			if (lines.length > 0) {
+				const index = join(o.store, `index.${randomBytes(6).toString('hex')}`)
+				try {
+					await run(['read-tree', await treeOf(id)], { index })
+					await run(['update-index', '-z', '--index-info'], { index, input: lines.join('') })
+					await writeRef(id, (await run(['write-tree'], { index })).stdout.toString().trim())
+				} finally {
+					await fs.rm(index, { force: true })
+					await fs.rm(`${index}.lock`, { force: true })
+				}
+			}
+			for (const path of ignored) extras.add(path)
+			await writeAtomic(
+				extrasFile,
+				JSON.stringify(Object.fromEntries([...extras].slice(-2000).map((path) => [path, 1]))),
+			)
+		},
+
+		/** The bytes of blobs, in groups of at most about 64 MB. */
+		async *contents(hashes: string[]): AsyncGenerator<Map<string, Buffer>> {
+			if (hashes.length === 0) return
+			const { stdout } = await run(['cat-file', '--batch-check=%(objectname) %(objecttype) %(objectsize)'], {
+				input: `${hashes.join('\n')}\n`,
+				timeoutMs: 60_000,
+			})
+			const sizes = stdout
+				.toString()
+				.trim()
+				.split('\n')
+				.map((line) => line.split(' '))
+			let group: string[] = []
+			let bytes = 0
+			for (const [hash, type, size] of sizes) {
+				if (type !== 'blob')
+					throw new UserError('A file of the snapshot is missing in the undo store; nothing more was restored.')
+				if (group.length > 0 && bytes + Number(size) > 64 << 20) {
+					yield await fetch(group, bytes)
+					group = []
+					bytes = 0
+				}
+				group.push(hash!)
+				bytes += Number(size)
+			}
+			yield await fetch(group, bytes)
+		},
+
+		permissions: (path: string): number | undefined => modes.get(path),
+		run,
+		refs,
+	}
+
+	async function writeBlob(path: string, link: boolean): Promise<string> {
+		const bytes = await inFolder(o.root, path, o.way, false, async (folder, name) =>
+			link ? fs.readlink(folder.at(name), { encoding: 'buffer' }) : fs.readFile(folder.at(name)),
+		)
+		const result = await o.git.run(['hash-object', '-w', '--no-filters', '--stdin'], {
+			cwd: o.store,
+			gitDir: o.store,
+			input: bytes,
+		})
+		if (result.code !== 0) throw new Error(`git hash-object: ${oneLine(result.stderr, 200)}`)
+		return result.stdout.toString().trim()
+	}
+
+	async function fetch(hashes: string[], bytes: number): Promise<Map<string, Buffer>> {
+		const { stdout } = await run(['cat-file', '--batch'], {
+			input: `${hashes.join('\n')}\n`,
+			timeoutMs: 120_000,
+			maxBytes: bytes + hashes.length * 128 + 1024,
+		})
+		const found = new Map<string, Buffer>()
+		let at = 0
+		for (const hash of hashes) {
+			const end = stdout.indexOf(10, at)
+			const size = Number(stdout.toString('latin1', at, end).split(' ')[2])
+			const content = stdout.subarray(end + 1, end + 1 + size)
+			if (blobHash(content) !== hash)
+				throw new UserError('A file of the snapshot is damaged in the undo store; nothing more was restored.')
+			found.set(hash, content)
+			at = end + 1 + size + 1
+		}
+		return found
+	}
+}
+
+const split = (bytes: Buffer): string[] =>
+	bytes
+		.toString('utf8')
+		.split('\0')
+		.filter((name) => name !== '')
+const mega = (bytes: number): string =>
+	bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.ceil(bytes / 1e6)} MB`
+
+const readable = (path: string): boolean => {
+	try {
+		const stats = lstatSync(path, { throwIfNoEntry: false })
+		if (stats?.isFile()) accessSync(path, constants.R_OK)
+		return true
+	} catch {
+		return false
+	}
+}
+
+async function readObject(path: string): Promise<Record<string, unknown>> {
+	try {
+		const value: unknown = JSON.parse(await fs.readFile(path, 'utf8'))
+		return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+	} catch {
+		return {}
+	}
+}
+
+/** Makes the folder 0700; a link or another user's is refused: snapshots hold whole files. */
+export async function privateFolder(path: string): Promise<void> {
+	await fs.mkdir(dirname(path), { recursive: true, mode: 0o700 })
+	await fs
+		.mkdir(path, { mode: 0o700 })
+		.catch((error) => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
+	const stats = await fs.lstat(path)
+	if (!stats.isDirectory()) throw new NoSnapshot(`${path} is no folder`, true)
+	if (stats.mode & 0o077) await fs.chmod(path, 0o700)
+}
+
+/** What a killed process left: second names of the index, locks, half refs. None is ever waited for; the old ones go. */
+async function cleanUp(store: string): Promise<void> {
+	for (const name of await fs.readdir(store)) {
+		if (
+			!/^(?:index\.[0-9a-f]{12}(?:\.lock)?|ref\.[0-9a-f]{12}|index(?:-[0-9a-f]{8})?\.lock|\..*\.garuda-tmp)$/.test(name)
+		)
+			continue
+		const stats = await fs.lstat(join(store, name)).catch(() => null)
+		// The disk's clock on both sides; no snapshot runs for minutes.
+		if (stats && Date.now() - stats.ctimeMs > 10 * 60_000) await fs.rm(join(store, name), { force: true })
+	}
+}
+
+/** The nearest folder that holds a repository, whose ignore rules therefore count; the root itself when there is none. */
+async function topOf(root: string): Promise<string> {
+	for (let at = root; ; at = dirname(at)) {
+		if (await fs.lstat(join(at, '.git')).catch(() => null)) return at
+		if (dirname(at) === at) return root
+	}
+}
+
+/** The repository's own info/exclude, read as text. */
+async function ownExcludes(top: string): Promise<string> {
+	try {
+		const dir = join(top, '.git')
+		if (!(await fs.lstat(dir)).isDirectory()) return ''
+		const text = await fs.readFile(join(dir, 'info', 'exclude'), 'utf8')
+		return text.length < 65_536 ? text : ''
+	} catch (error) {
+		return codeOf(error) === 'ENOENT' ? '' : `# ${oneLine(messageOf(error), 100)}\n`
+	}
+}

@@ -1,0 +1,165 @@
+// Undo's memory: the project's files before and after each turn. The gate waits for `take` before a turn's first change.
+import { isAbsolute, relative } from 'node:path'
+import { messageOf, UserError } from '../errors.ts'
+import { wayHere } from '../files/open.ts'
+import type { Clock, Snapshots } from '../ports.ts'
+import type { Git } from '../sandbox/git.ts'
+import { type RestoreOptions, restoreChanges } from './restore.ts'
+import { type CopyStore, createCopyStore } from './snapshot-copies.ts'
+import { createGitStore, type GitStore, NoSnapshot, timeOfId } from './snapshot-git.ts'
+import { pruneSnapshots } from './snapshot-prune.ts'
+
+export interface SnapshotOptions {
+	/** Real path. Only what lies in it is covered: no added folders, nothing outside. */
+	root: string
+	/** `~/.garuda/snapshots/<hash of root>`; made 0700. Whole files lie in it. */
+	store: string
+	/** Null, or one that is not available: only what the edit tools change can be undone. */
+	git: Git | null
+	/** Of one snapshot's new content, and of its time. */
+	budget: { bytes: number; ms: number }
+	keep: { days: number; bytes: number }
+	clock: Clock
+}
+
+/**
+ * What is covered: all files of the root that the repository's and the user's ignore rules do not leave out, tracked or
+ * not, with links, the execute right and repositories inside the root (their files, not their `.git`); of `.garuda` only
+ * settings, commands, agents, skills and memory. An ignored file is covered from the moment `keep` names it. Never
+ * covered, never touched by undo: other ignored files, `.git`, empty folders, names that are no UTF-8, FIFOs and sockets.
+ * What somebody else changes while a turn runs counts as the turn's.
+ */
+export interface GarudaSnapshots extends Snapshots {
+	/**
+	 * The first call of a turn number is its start, the next its end. Never throws, never waits for another process.
+	 * Over budget the start is one that covers only edits (`keep`): an id with a note. A note is given once a session.
+	 */
+	take(turn: number, signal: AbortSignal): Promise<{ id: string | null; note?: string }>
+	/** A tool is about to change these files (absolute paths): awaited before its write, after `take` has resolved. Never throws. */
+	keep(paths: readonly string[]): Promise<void>
+	/** Undo is `restore(from, to)`, redo `restore(to, from)`. All or nothing; UserError when a snapshot is gone. */
+	restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[] }>
+}
+
+export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
+	const said = new Set<string>()
+	const stop = new AbortController()
+	let stores: Promise<{ git: GitStore | null; copies: CopyStore }> | null = null
+	let gitOff = false
+	let current: { turn: number; id: string | null } | null = null
+	let pruning: Promise<void> | null = null
+	let queue: Promise<unknown> = Promise.resolve()
+
+	const serial = <T>(job: () => Promise<T>): Promise<T> => {
+		const result = queue.then(job, job)
+		queue = result.catch(() => {})
+		return result
+	}
+
+	const open = () => {
+		stores ??= (async () => {
+			const way = await wayHere()
+			const usable = o.git && (await o.git.available()) !== null
+			return {
+				git: usable ? createGitStore({ ...o, git: o.git!, way }) : null,
+				copies: createCopyStore({ ...o, way }),
+			}
+		})()
+		return stores
+	}
+
+	/** A note once; the same reason again is no news. */
+	const note = (text: string): { note?: string } => {
+		if (said.has(text)) return {}
+		said.add(text)
+		return { note: text }
+	}
+
+	async function take(turn: number, signal: AbortSignal): Promise<{ id: string | null; note?: string }> {
+		const ending = current?.turn === turn
+		const before = current?.id ?? null
+		try {
+			const { git, copies } = await open()
+			if (ending && before === null) return { id: null }
+			if (ending && copies.owns(before!)) return { id: await copies.take(turn) }
+			let why = 'there is no usable git on this machine'
+			if (git && !gitOff) {
+				try {
+					const id = await git.take(turn, signal)
+					if (!ending) current = { turn, id }
+					startPruning(git)
+					return { id }
+				} catch (error) {
+					if (signal.aborted) {
+						if (!ending) current = { turn, id: null }
+						return { id: null, note: 'Stopped before the snapshot was taken.' }
+					}
+					why = messageOf(error)
+					if (!(error instanceof NoSnapshot) || error.slow) gitOff = true
+				}
+			} else if (git) why = ''
+			if (ending) return { id: null, ...note(`This turn cannot be undone: ${why || 'its end could not be recorded'}.`) }
+			const id = await copies.take(turn)
+			current = { turn, id }
+			return {
+				id,
+				...(why === '' ? {} : note(`Undo covers only what the edit tools change, not what commands do: ${why}.`)),
+			}
+		} catch (error) {
+			if (!ending) current = { turn, id: null }
+			return { id: null, ...note(`Undo is off: ${messageOf(error)}.`) }
+		}
+	}
+
+	function startPruning(git: GitStore): void {
+		pruning ??= pruneSnapshots({ ...o, git }, stop.signal).catch(() => {})
+	}
+
+	async function keep(paths: readonly string[]): Promise<void> {
+		const id = current?.id
+		if (!id) return
+		const inside = paths
+			.map((path) => (isAbsolute(path) ? relative(o.root, path) : path))
+			.filter((path) => path !== '' && !path.startsWith('../') && path !== '..')
+		if (inside.length === 0) return
+		const { git, copies } = await open()
+		// A file that could not be kept is not undone; the edit itself goes on.
+		await (copies.owns(id) ? copies.keep(id, inside) : git?.keep(id, inside))?.catch(() => {})
+	}
+
+	async function restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[] }> {
+		const { git, copies } = await open()
+		const store = copies.owns(from) && copies.owns(to) ? copies : git?.owns(from) && git.owns(to) ? git : null
+		if (!store)
+			throw new UserError(
+				'This turn has no two snapshots of one kind, so its files cannot be restored.',
+				'The changes are in your files; git diff shows them where the project is a repository.',
+			)
+		const options: RestoreOptions = {
+			root: o.root,
+			way: await wayHere(),
+			contents: (hashes) => store.contents(hashes),
+			permissions: (path) => store.permissions(path),
+			since: Math.min(timeOfId(from) || Number.POSITIVE_INFINITY, timeOfId(to) || Number.POSITIVE_INFINITY),
+		}
+		return restoreChanges(await store.diff(from, to), options)
+	}
+
+	return {
+		take: (turn, signal) => serial(() => take(turn, signal)),
+		keep: (paths) => serial(() => keep(paths)),
+		restore: (from, to) => serial(() => restore(from, to)),
+		changes: (id) =>
+			serial(async () => {
+				const { git, copies } = await open()
+				if (copies.owns(id)) return copies.changes(id)
+				if (!git) throw new UserError('There is no usable git on this machine to compare with this snapshot.')
+				return git.changes(id)
+			}),
+		async close() {
+			stop.abort()
+			await queue
+			await pruning
+		},
+	}
+}
