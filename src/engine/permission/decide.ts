@@ -102,12 +102,13 @@ function sensitive(input: DecideInput): Decision | null {
 			return deny(
 				`${path.shown} may hold secrets or is no ordinary file: ${path.sensitive}. Ask the user for what you need from it.`,
 			)
-		const hard = writes && neverWritten(path)
+		// The remember tool adds one line to memory.md by a way of its own, and asks.
+		const hard = writes && input.tool !== 'remember' && neverWritten(path)
 		if (hard) return deny(hard)
 	}
 	for (const path of command?.paths ?? []) {
 		if (!path.resolved) continue
-		if (path.resolved.sensitive && path.via !== 'option')
+		if (refusedForCommands(path.resolved) && path.via !== 'option')
 			return deny(
 				`the command names ${path.resolved.shown}, which may hold secrets: ${path.resolved.sensitive}. Ask the user for what you need from it.`,
 			)
@@ -116,6 +117,12 @@ function sensitive(input: DecideInput): Decision | null {
 	}
 	return null
 }
+
+/** Devices and /proc are no files for the file tools, but ordinary for commands, save for what shows another process's secrets. */
+const refusedForCommands = ({ sensitive: why, path }: ResolvedPath): boolean =>
+	why !== null &&
+	(!/^\/(?:proc|sys|dev)(?:\/|$)/.test(path) ||
+		/^\/proc\/[^/]+\/(?:task\/[^/]+\/)?(?:environ|mem|maps|fd|cmdline|auxv)/.test(path))
 
 /** Files whose change turns into running code or new rights later, with no question in between. */
 function neverWritten({ protected: why, inside, shown }: ResolvedPath): string | null {
@@ -191,6 +198,7 @@ function decideCall(input: DecideInput): Decision {
 	}
 	const guarded = info.access === 'write' ? resolved.find((path) => path.protected) : undefined
 	if (sessionKeys.has(info.key)) return allow('allowed for this session')
+	if (tool === 'remember') return ask('it saves a line for later sessions')
 	if (guarded)
 		return ask(`${guarded.shown} is protected: ${guarded.protected}`, {
 			warning: `${visible(guarded.shown)} can make other programs run code or change their settings: ${guarded.protected}`,

@@ -1,0 +1,106 @@
+// A session's decisions: settings' rules parsed once, each call's command read and its paths resolved, then `decide`.
+import type { RuleText, Settings } from '../config/settings.ts'
+import { UserError } from '../errors.ts'
+import type { Files } from '../ports.ts'
+import type { CallInfo, Effect, Mode } from '../types.ts'
+import { checkCommand } from './command-paths.ts'
+import { type Decision, decide } from './decide.ts'
+import { type PlacedRule, type RuleSet, ruleSet } from './rules.ts'
+
+export interface DeciderDeps {
+	settings: Pick<Settings, 'rules' | 'profile'>
+	root: string
+	home: string
+	files: Pick<Files, 'resolve'>
+	/** The texts of --allow. */
+	fixed?: readonly string[]
+	/** Folders besides the root that sandboxed commands may write to. */
+	writable?: readonly string[]
+}
+
+export interface DeciderCall {
+	tool: string
+	readOnlyTool: boolean
+	info: CallInfo
+	effect: Effect | undefined
+	mode: Mode
+	sandboxed: boolean
+	/** What "session" answers covered. */
+	keys: ReadonlySet<string>
+	acceptEdits: boolean
+	/** Where bash stands; the root when absent. */
+	cwd?: string
+}
+
+export interface Decider {
+	/** About rules that were left out. */
+	notices: string[]
+	decide(call: DeciderCall): Promise<Decision>
+	/** All rules in force, for the person. */
+	rules(): { text: string; kind: string; source: string }[]
+	/** The parsed set, for walkers (`deniedPath`). */
+	set: RuleSet
+}
+
+/** Throws UserError for a deny or ask rule, or a flag, that cannot be read: skipping it would loosen what the user wrote. */
+export function createDecider(deps: DeciderDeps): Decider {
+	const { settings, root, home, files } = deps
+	const places = { root, home }
+	const { rules, problems } = ruleSet(settings.rules, places)
+	const flags: RuleText[] = (deps.fixed ?? []).map((text) => ({
+		list: 'allow',
+		text,
+		level: 'flag',
+		file: '--allow',
+		line: 0,
+	}))
+	const fixed = ruleSet(flags, places)
+	const fatal = problems.find((one) => one.fatal)
+	if (fatal) throw new UserError(fatal.text, 'Mend the rule; docs/permissions.md has the grammar.')
+	if (fixed.problems[0])
+		throw new UserError(
+			fixed.problems[0].text.replace('--allow:0: the allow rule', '--allow:'),
+			'For example --allow "bash(npm test)" or --allow edits.',
+		)
+	const writable = [...(deps.writable ?? []), '/tmp', '/var/tmp', '/private/tmp']
+
+	return {
+		notices: problems.map((one) => `${one.text} It has no effect.`),
+		set: rules,
+		async decide({ keys, cwd, effect, ...call }) {
+			const { info } = call
+			const command = effect ? ('command' in effect ? effect.command : undefined) : info.command
+			const [checked, resolved] = await Promise.all([
+				command === undefined || command.includes('\0')
+					? undefined
+					: checkCommand(command, { cwd: cwd ?? root, home, resolve: (path) => files.resolve(path) }),
+				Promise.all(info.paths.map((path) => files.resolve(path))),
+			])
+			return decide({
+				...call,
+				...(effect ? { effect } : {}),
+				...(checked ? { command: checked } : {}),
+				profile: settings.profile,
+				rules,
+				fixed: fixed.rules,
+				resolved,
+				sessionKeys: keys,
+				writable,
+			})
+		},
+		rules() {
+			const list = (kind: string, placed: readonly (PlacedRule | RuleSet['outside'][number])[]) =>
+				placed.map((rule) => ({
+					text: rule.text,
+					kind,
+					source: rule.line > 0 ? `${rule.file}:${rule.line}` : rule.file,
+				}))
+			return [
+				...list('deny', rules.deny),
+				...list('ask', rules.ask),
+				...list('allow', [...rules.allow, ...fixed.rules.allow]),
+				...list('outside', rules.outside),
+			]
+		},
+	}
+}
