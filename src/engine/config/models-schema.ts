@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { UserError } from '../errors.ts'
 import { oneLine } from '../text.ts'
+import type { Json } from '../types.ts'
 import { type JsonFile, locate } from './json-file.ts'
 
 const effort = z.enum(['low', 'medium', 'high', 'xhigh', 'max'])
@@ -41,6 +42,9 @@ const schema = z.strictObject({
 	default: z.string().min(1).optional(),
 	providers: z.record(name, provider).default({}),
 })
+
+export const modelsSchema = (): Json =>
+	JSON.parse(JSON.stringify(z.toJSONSchema(schema, { target: 'draft-7', io: 'input' }))) as Json
 
 export type ModelsFile = z.output<typeof schema>
 

@@ -1,7 +1,7 @@
 // Which model answers, where it lives and which key it takes: ~/.garuda/models.json and the environment, never the project.
 import { UserError } from '../errors.ts'
 import { oneLine } from '../text.ts'
-import type { ModelSpec, Problem } from '../types.ts'
+import type { Json, ModelSpec, Problem } from '../types.ts'
 import { readJsonFile } from './json-file.ts'
 import type { GarudaPaths } from './paths.ts'
 
@@ -239,4 +239,10 @@ export function keyFor(
 			},
 		}
 	return { key, source }
+}
+
+/** The JSON schema (draft 7) of models.json, for docs and editors. */
+export async function modelsJsonSchema(): Promise<Json> {
+	const { modelsSchema } = await import('./models-schema.ts')
+	return modelsSchema()
 }

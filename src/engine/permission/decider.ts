@@ -14,7 +14,7 @@ export interface DeciderDeps {
 	files: Pick<Files, 'resolve'>
 	/** The texts of --allow. */
 	fixed?: readonly string[]
-	/** Folders besides the root that sandboxed commands may write to. */
+	/** Folders besides the root that sandboxed commands may write to; the temp folders when absent. */
 	writable?: readonly string[]
 }
 
@@ -62,7 +62,7 @@ export function createDecider(deps: DeciderDeps): Decider {
 			fixed.problems[0].text.replace('--allow:0: the allow rule', '--allow:'),
 			'For example --allow "bash(npm test)" or --allow edits.',
 		)
-	const writable = [...(deps.writable ?? []), '/tmp', '/var/tmp', '/private/tmp']
+	const { writable = ['/tmp', '/var/tmp', '/private/tmp'] } = deps
 
 	return {
 		notices: problems.map((one) => `${one.text} It has no effect.`),
