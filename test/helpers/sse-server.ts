@@ -39,6 +39,8 @@ export interface SseServer {
 	requests: Seen[]
 	/** Connections accepted so far. */
 	connections(): number
+	/** Connections open now. */
+	open(): number
 	close(): Promise<void>
 }
 
@@ -102,6 +104,7 @@ export async function startSse(steps: Handler | Reply[], tls?: { key: string; ce
 		url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
 		requests,
 		connections: () => accepted,
+		open: () => sockets.size,
 		async close() {
 			for (const socket of sockets) socket.destroy()
 			await new Promise<void>((done) => server.close(() => done()))

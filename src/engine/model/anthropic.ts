@@ -69,10 +69,20 @@ export async function anthropicAdapter(provider: Provider, spec: ModelSpec, deps
 			for (let learned = 0; ; learned++) {
 				const body = encodeAnthropic(request, messages, spec, quirks)
 				let wire: WireResponse
+				// The SDK leaves its listener on the signal until the garbage collector comes; a turn's signal lives long.
+				const link = new AbortController()
+				const onAbort = () => link.abort()
+				signal.addEventListener('abort', onAbort, { once: true })
+				if (signal.aborted) link.abort()
 				try {
 					// Not messages.create: it prints warnings about old models to the console.
 					wire = (await client
-						.post('/v1/messages', { body, stream: true, signal, timeout: deps.tuning.headerTimeoutMs + 60_000 })
+						.post('/v1/messages', {
+							body,
+							stream: true,
+							signal: link.signal,
+							timeout: deps.tuning.headerTimeoutMs + 60_000,
+						})
 						.asResponse()) as unknown as WireResponse
 				} catch (error) {
 					const failure = await asFailure(error, provider, request.model, signal)
@@ -82,10 +92,13 @@ export async function anthropicAdapter(provider: Provider, spec: ModelSpec, deps
 					}
 					yield { type: 'error', error: failure }
 					return
+				} finally {
+					signal.removeEventListener('abort', onAbort)
 				}
 				const requestId = wire.source.headers['request-id'] ?? wire.source.headers['x-request-id']
 				const type = wire.source.headers['content-type'] ?? ''
 				if (/text\/html/.test(type)) {
+					await wire.source.text(1, 1_000).catch(() => '')
 					yield {
 						type: 'error',
 						error: {
@@ -127,15 +140,17 @@ class WireResponse {
 	readonly ok: boolean
 	readonly headers: Headers
 	readonly url = ''
-	readonly body = {}
+	/** The SDK watches it for being forgotten: the same object that is read. */
+	readonly body: object
 	constructor(source: Awaited<ReturnType<Http['request']>>) {
 		this.source = source
+		this.body = source.body
 		this.status = source.status
 		this.ok = source.status >= 200 && source.status < 300
 		this.headers = new Headers(source.headers)
 	}
 	text(): Promise<string> {
-		return this.source.text(100_000)
+		return this.source.text(100_000, 30_000)
 	}
 }
 

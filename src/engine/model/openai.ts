@@ -55,6 +55,7 @@ export function openaiAdapter(provider: Provider, spec: ModelSpec, deps: Adapter
 					const type = response.headers['content-type'] ?? ''
 					if (response.status >= 200 && response.status < 300) {
 						if (/text\/html/.test(type)) {
+							await response.text(1, 1_000).catch(() => '')
 							const hint = 'Look at the base URL; a network login page may also be in the way.'
 							yield {
 								type: 'error',
@@ -69,7 +70,7 @@ export function openaiAdapter(provider: Provider, spec: ModelSpec, deps: Adapter
 						const streaming = decoder()
 						// A server that ignores `stream` answers with one JSON object.
 						const events = /application\/json/.test(type)
-							? readWhole(await response.text(64 * 1024 * 1024), streaming, provider)
+							? readWhole(await response.text(64 * 1024 * 1024, deps.tuning.idleMs), streaming, provider)
 							: readStream(response.body, streaming, { provider, tuning: deps.tuning, signal })
 						for await (const event of events) {
 							if (event.type === 'end' && event.detail?.startsWith('context_cut')) cutTold = true
@@ -82,7 +83,7 @@ export function openaiAdapter(provider: Provider, spec: ModelSpec, deps: Adapter
 						}
 						return
 					}
-					const answer = await response.text(100_000)
+					const answer = await response.text(100_000, 30_000).catch(() => '')
 					const saved = response.status === 400 ? groq(answer, request, decoder()) : null
 					if (saved) {
 						yield* saved

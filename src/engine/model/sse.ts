@@ -103,7 +103,7 @@ export async function* readStream(
 				? cancelled()
 				: wireFailure(error, o.provider)
 	} finally {
-		watch.stop()
+		watch.stop(decoder.done)
 	}
 	if (parseError && !failure)
 		failure = brokenStream(o.provider, `could not be read (${parseError.message.slice(0, 80)})`)
@@ -184,13 +184,23 @@ const watchBytes = (body: AsyncIterable<Uint8Array>, tuning: ModelTuning, signal
 			notice.refresh()
 		},
 		quietMs: () => Date.now() - lastContent,
-		stop() {
+		/** After a `whole` answer the last bytes are taken, so that the connection can be used again; else it is closed. */
+		stop(whole: boolean) {
 			clearTimeout(idle)
 			clearTimeout(linger)
 			clearInterval(notice)
 			signal.removeEventListener('abort', onAbort)
-			// Ends the connection. A generator that is waiting for a byte queues this until the body is destroyed: not awaited.
-			void iterator.return?.()?.then(undefined, () => {})
+			const close = () => void iterator.return?.()?.then(undefined, () => {})
+			if (!whole || reading || signal.aborted) return close()
+			const late = setTimeout(close, 1_000)
+			late.unref()
+			const rest = async () => {
+				for (let i = 0; i < 64; i++) if ((await iterator.next()).done) return
+				close()
+			}
+			void rest()
+				.catch(() => {})
+				.finally(() => clearTimeout(late))
 		},
 	}
 }

@@ -23,8 +23,8 @@ export interface HttpResponse {
 	headers: Record<string, string>
 	/** Decompressed bytes as they come. Throws HttpError on a reset, a cut body or an abort; leaving the loop closes the connection. */
 	body: AsyncIterable<Uint8Array>
-	/** The body as text, at most `limit` characters (default 1,000,000); the rest is not read. */
-	text(limit?: number): Promise<string>
+	/** The body as text, at most `limit` characters (default 1,000,000; the rest is not read), within `ms` (default 60,000). */
+	text(limit?: number, ms?: number): Promise<string>
 }
 
 export interface Http {
@@ -234,8 +234,8 @@ export function createHttp(o: { env: Env; ca?: string }): Http {
 		const headers: Record<string, string> = {}
 		for (const [name, value] of Object.entries(response.headers))
 			headers[name] = Array.isArray(value) ? value.join(', ') : (value ?? '')
-		const body = readBody(response, url, proxy, r.signal)
-		return { status: response.statusCode ?? 0, headers, body, text: (limit) => readText(body, limit) }
+		const body = closable(response, readBody(response, url, proxy, r.signal))
+		return { status: response.statusCode ?? 0, headers, body, text: (limit, ms) => readText(body, url, limit, ms) }
 	}
 
 	return {
@@ -270,6 +270,17 @@ export function createHttp(o: { env: Env; ca?: string }): Http {
 	}
 }
 
+/** A generator that waits for a byte cannot be returned from; so leaving closes the connection first, which ends the wait. */
+const closable = (response: IncomingMessage, generator: AsyncGenerator<Uint8Array>): AsyncIterable<Uint8Array> => ({
+	[Symbol.asyncIterator]: () => ({
+		next: () => generator.next(),
+		return() {
+			response.destroy()
+			return generator.return(undefined)
+		},
+	}),
+})
+
 async function* readBody(
 	response: IncomingMessage,
 	url: URL,
@@ -286,6 +297,7 @@ async function* readBody(
 					? zlib.createBrotliDecompress({ flush: zlib.constants.BROTLI_OPERATION_FLUSH })
 					: zlib.createUnzip({ flush: zlib.constants.Z_SYNC_FLUSH })
 			response.on('error', (error) => unpack.destroy(error))
+			response.on('close', () => response.complete || unpack.destroy(new HttpError('reset', 'The answer was cut.')))
 			yield* response.pipe(unpack)
 		}
 	} catch (error) {
@@ -295,16 +307,33 @@ async function* readBody(
 	}
 }
 
-const readText = async (body: AsyncIterable<Uint8Array>, limit = 1_000_000): Promise<string> => {
+const readText = async (body: AsyncIterable<Uint8Array>, url: URL, limit = 1_000_000, ms = 60_000): Promise<string> => {
 	const decoder = new TextDecoder()
 	const parts: string[] = []
 	let length = 0
-	for await (const chunk of body) {
-		const text = decoder.decode(chunk, { stream: true })
-		parts.push(text)
-		length += text.length
-		if (length > limit) break
+	let late = false
+	const iterator = body[Symbol.asyncIterator]()
+	const timer = setTimeout(() => {
+		late = true
+		iterator.return?.().then(undefined, () => {})
+	}, ms)
+	try {
+		for (;;) {
+			const { done, value } = await iterator.next()
+			if (done) break
+			const text = decoder.decode(value, { stream: true })
+			parts.push(text)
+			length += text.length
+			if (length <= limit) continue
+			await iterator.return?.()
+			break
+		}
+	} catch (error) {
+		if (!late) throw error
+	} finally {
+		clearTimeout(timer)
 	}
+	if (late) throw new HttpError('timeout', `${url.host} did not end its answer within ${seconds(ms)}.`)
 	return (parts.join('') + decoder.decode()).slice(0, limit)
 }
 

@@ -1,4 +1,5 @@
 // Broken, silent and odd streams, on both wires.
+import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import {
 	type Answer,
@@ -69,6 +70,22 @@ describe('model streams', () => {
 				expect(only(events, 'retry')).to.have.length(1)
 				expect(only(events, 'retry')[0]).to.include({ void: false })
 				expect(server.connections()).to.equal(2)
+				await new Promise((later) => setTimeout(later, 30))
+				expect(server.open(), 'the dead one is closed').to.equal(1)
+			})
+
+			it('many requests of one turn use kept connections and leave nothing on its signal', async () => {
+				const client = await start(api, one({ text: 'ok' }))
+				const { signal } = new AbortController()
+				for (let i = 0; i < 20; i++) endOf(await all(client, request(), signal))
+				// Two take turns: the next request may start before the last bytes of an answer are in.
+				expect(server.connections()).to.be.at.most(2)
+				expect(getEventListeners(signal, 'abort')).to.have.length(0)
+			})
+
+			it('an error whose body never ends is told all the same', async () => {
+				const client = await start(api, [{ status: 401, body: ['{"error"', { cut: true }] }])
+				expect(errorOf(await all(client)).error).to.include({ code: 'auth', status: 401 })
 			})
 
 			it('S01 silence before the headers ends with a clear error after the retries', async () => {

@@ -156,6 +156,26 @@ describe('http', () => {
 		expect(await (await client.request({ url: server.url })).text(10)).to.equal('x'.repeat(10))
 	})
 
+	it('text() does not wait for ever, and leaving a body that waits closes its connection', async () => {
+		server = await startSse([{ body: ['x', { stall: true }] }])
+		client = createHttp({ env: {} })
+		const error = await (await client.request({ url: server.url })).text(10, 30).then(
+			() => null,
+			(e: HttpError) => e,
+		)
+		expect(error?.code).to.equal('timeout')
+		const iterator = (await client.request({ url: server.url })).body[Symbol.asyncIterator]()
+		await iterator.next()
+		const waiting = iterator.next().then(
+			() => 'ended',
+			() => 'ended',
+		)
+		await iterator.return?.()
+		expect(await waiting).to.equal('ended')
+		await new Promise((later) => setTimeout(later, 30))
+		expect(server.open()).to.equal(0)
+	})
+
 	it('a certificate of an unknown maker is refused, and taken when it is given as a CA', async () => {
 		server = await startSse([{ body: 'ok' }], { key: pem('server.key'), cert: pem('server.pem') })
 		client = createHttp({ env: {} })
