@@ -80,6 +80,7 @@ describe('model streams', () => {
 				for (let i = 0; i < 20; i++) endOf(await all(client, request(), signal))
 				// Two take turns: the next request may start before the last bytes of an answer are in.
 				expect(server.connections()).to.be.at.most(2)
+				await new Promise((later) => setTimeout(later, 30))
 				expect(getEventListeners(signal, 'abort')).to.have.length(0)
 			})
 
