@@ -15,10 +15,29 @@ const build = (root: string): void => {
 		seed = (seed * 1103515245 + 12345) & 0x7fffffff
 		return (seed >> 8) % n
 	}
-	const words = ['const', 'return', 'value', 'await', 'import', 'from', 'function', 'result', 'error', 'path', '=>', '{', '}', '()', ';']
+	const words = [
+		'const',
+		'return',
+		'value',
+		'await',
+		'import',
+		'from',
+		'function',
+		'result',
+		'error',
+		'path',
+		'=>',
+		'{',
+		'}',
+		'()',
+		';',
+	]
 	const line = () => Array.from({ length: 4 + random(8) }, () => words[random(words.length)]).join(' ')
 	execFileSync('git', ['init', '-q', root])
-	writeFileSync(join(root, '.gitignore'), 'node_modules/\ndist/\n*.log\n*.tmp\n/build\n.cache/\n!keep.log\ncoverage/\n*.pyc\n__pycache__/\n')
+	writeFileSync(
+		join(root, '.gitignore'),
+		'node_modules/\ndist/\n*.log\n*.tmp\n/build\n.cache/\n!keep.log\ncoverage/\n*.pyc\n__pycache__/\n',
+	)
 	for (let index = 0; index < files; index++) {
 		const folder = join(root, index % 15 === 0 ? 'node_modules' : 'src', `p${index % 40}`, `m${index % 300}`)
 		if (index < 12_000) mkdirSync(folder, { recursive: true })
@@ -46,17 +65,31 @@ try {
 		let found = 0
 		for (let round = 0; round < rounds; round++) {
 			let began = performance.now()
-			const job = { base: root, roots: [root], home: '/nonexistent', ignore: true, pattern: { pattern }, context: 0, maxFiles: 1000, maxRows: 1000 }
+			const job = {
+				base: root,
+				roots: [root],
+				home: '/nonexistent',
+				ignore: true,
+				pattern: { pattern },
+				context: 0,
+				maxFiles: 1000,
+				maxRows: 1000,
+			}
 			const result = await runSearch(job, { deadlineMs: 60_000 }, new AbortController().signal)
 			ours.push(performance.now() - began)
 			found = result.lineCount
 			if (!rg) continue
 			began = performance.now()
-			const count = execFileSync(rg, ['--no-config', '--hidden', '-n', pattern, root]).toString().trim().split('\n').length
+			const count = execFileSync(rg, ['--no-config', '--hidden', '-n', pattern, root])
+				.toString()
+				.trim()
+				.split('\n').length
 			theirs.push(performance.now() - began)
 			if (count !== found) console.log(`different: ${found} against ${count} of rg`)
 		}
-		const ratio = rg ? `, rg ${median(theirs).toFixed(0)} ms, ratio ${(median(ours) / median(theirs)).toFixed(1)} (goal: at most 5)` : ''
+		const ratio = rg
+			? `, rg ${median(theirs).toFixed(0)} ms, ratio ${(median(ours) / median(theirs)).toFixed(1)} (goal: at most 5)`
+			: ''
 		console.log(`${name.padEnd(10)} ${found} lines: ${median(ours).toFixed(0)} ms${ratio}`)
 	}
 } finally {

@@ -58,8 +58,9 @@ const closing = (text: string, at: number, quote: string): number => {
 const candidates = (word: string): Set<string> => {
 	const out = new Set<string>()
 	let rest = word
+	if (/^\.{3,}/.test(word)) return out
 	const add = (path: string): void => {
-		if (path !== '' && path !== '/' && !/^\.{3,}$/.test(path)) out.add(path)
+		if (path !== '' && path !== '/') out.add(path)
 	}
 	add(rest)
 	while (/[.,;:!?)\]}>'"`…]$/u.test(rest) && rest !== '.' && rest !== '..') {

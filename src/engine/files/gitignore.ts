@@ -128,7 +128,8 @@ const compile = (line: string): Rule | null => {
 }
 
 /** Git compares bytes: "?" is one of the two of an "Ä". Each byte becomes a character. */
-const asBytes = (text: string): string => (/[^\x00-\x7f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text)
+const asBytes = (text: string): string =>
+	/[^\x00-\x7f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 
 /** The rules of an ignore file's text; lines that cannot match are dropped, as git does. */
 export const parseIgnore = (text: string, base: string): IgnoreFile => ({

@@ -7,7 +7,7 @@ import type { Files, ReadFile, ResolvedPath } from '../ports.ts'
 import { oneLine } from '../text.ts'
 import { replaceIn } from './atomic.ts'
 import { type Folder, Moved, NotAFile, openFile, openFolder, readBytes, type Way, wayHere } from './open.ts'
-import { protectedReason, sensitiveReason, under } from './sensitive.ts'
+import { protectedReason, sensitiveReason, systemReason, under } from './sensitive.ts'
 
 export interface FilesOptions {
 	/** Absolute. A link is pinned to what it means now. */
@@ -46,7 +46,19 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 	const home = await real(options.home).catch(() => options.home)
 
 	const resolve = async (path: string): Promise<ResolvedPath> => {
-		const found = await realPathOf(absolute(path, root, home))
+		const typed = absolute(path, root, home)
+		// Links of /proc lead anywhere; what is asked for by such a path is never answered, whatever it leads to.
+		const system = systemReason(normalize(typed))
+		if (system)
+			return {
+				path: normalize(typed),
+				shown: normalize(typed),
+				inside: false,
+				exists: true,
+				sensitive: system,
+				protected: null,
+			}
+		const found = await realPathOf(typed)
 		const inRoot = roots.find((folder) => under(found.path, folder))
 		return {
 			path: found.path,

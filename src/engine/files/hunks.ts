@@ -19,8 +19,14 @@ export type Block = [number, number, number, number]
 /** Lines with their line ends. An empty text has none. */
 export const splitLines = (text: string): string[] => (text === '' ? [] : text.split(/(?<=\n)/))
 
-/** Lines that differ, in order. Hopeless pairs are given up after a second: then the middle is one block. Never wrong, at worst coarse. */
-export const diffBlocks = (a: string[], b: string[], timeoutMs = 1000): Block[] => {
+/**
+ * Beyond so many changed lines the search is given up. A count and not a time: the hunks that were shown must be the
+ * hunks that are applied, on a busy machine too.
+ */
+const maxEdits = 1500
+
+/** Lines that differ, in order. Of pairs with too little in common the middle is one block: never wrong, at worst coarse. */
+export const diffBlocks = (a: string[], b: string[]): Block[] => {
 	let head = 0
 	while (head < a.length && head < b.length && a[head] === b[head]) head++
 	let tail = 0
@@ -29,7 +35,7 @@ export const diffBlocks = (a: string[], b: string[], timeoutMs = 1000): Block[] 
 	if (middleA.length === 0 && middleB.length === 0) return []
 	const coarse: Block[] = [[head, a.length - tail, head, b.length - tail]]
 	if (middleA.length === 0 || middleB.length === 0) return coarse
-	const parts = diffArrays(middleA, middleB, { timeout: timeoutMs })
+	const parts = diffArrays(middleA, middleB, { maxEditLength: maxEdits })
 	if (!parts) return coarse
 	const blocks: Block[] = []
 	let [atA, atB] = [head, head]

@@ -164,12 +164,19 @@ export const secretName = (name: string): string | null => {
 	return keyFiles.test(folded) ? 'a private key' : null
 }
 
+/** Why a path of the system itself (devices, processes, its secrets) is off limits, or null. */
+export const systemReason = (path: string): string | null => {
+	const parts = foldParts(path)
+	const found = systemPaths.find((one) => below(parts, one.split('/')))
+	if (found === undefined) return null
+	return /^(?:etc|var|run)/.test(found) ? 'a system secret' : 'a device or system path'
+}
+
 /** Why the file tools must not touch a real path, or null. `root` may lie inside ~/.garuda (a job's worktree): it stays usable. */
 export const sensitiveReason = (real: string, home: string, roots: readonly string[]): string | null => {
 	const parts = foldParts(real)
-	for (const path of systemPaths)
-		if (below(parts, path.split('/')))
-			return /^(?:etc|var|run)/.test(path) ? 'a system secret' : 'a device or system path'
+	const system = systemReason(real)
+	if (system) return system
 	for (const part of parts) if (secretFolders.has(part)) return 'in a folder with secrets'
 	const last = parts.at(-1)
 	const named = last === undefined ? null : secretName(last)

@@ -85,7 +85,7 @@ export const runChange = async (
 	ctx: ToolContext,
 	accepted?: number[],
 ): Promise<ToolResult> => {
-	const { applyHunks, countChange, diffBlocks, hunksOf, splitLines } = await import('../files/hunks.ts')
+	const { applyHunks, diffBlocks, hunksOf, splitLines } = await import('../files/hunks.ts')
 	const { change, base, file } = data
 	let bytes = data.bytes
 	let after = change.new
@@ -116,7 +116,8 @@ export const runChange = async (
 	const before = (ctx.state.seen.get(change.path) as Seen | undefined)?.lines ?? []
 	// Of a partly read file the agent now knows the lines it knew, wherever they stand, and those it wrote.
 	noteSeen(ctx.state.seen, written.path, written.hash, data.partly ? carrySeen(before, blocks) : [[0, total]], total)
-	const { added, removed } = countChange({ old: change.old, new: after })
+	const added = blocks.reduce((sum, [, , from, to]) => sum + to - from, 0)
+	const removed = blocks.reduce((sum, [from, to]) => sum + to - from, 0)
 	return {
 		status: 'ok',
 		text: `${data.done}: +${added} −${removed} lines.${notes.map((note) => `\n[${note}]`).join('')}`,

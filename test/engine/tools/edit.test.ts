@@ -13,7 +13,8 @@ describe('edit_file and write_file', () => {
 	})
 	afterEach(() => s.close())
 
-	const edit = (path: string, old_string: string, new_string: string, more = {}) => s.call('edit_file', { path, old_string, new_string, ...more })
+	const edit = (path: string, old_string: string, new_string: string, more = {}) =>
+		s.call('edit_file', { path, old_string, new_string, ...more })
 	const read = (path: string) => s.call('read_file', { path })
 
 	it('E01 a multi-line edit of a CRLF file keeps CRLF', async () => {
@@ -97,20 +98,30 @@ describe('edit_file and write_file', () => {
 		const le = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('key=1\r\nü=😀\r\n', 'utf16le')])
 		await s.put('le.ini', le)
 		await s.put('be.ini', Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from('key=1\r\n', 'utf16le').swap16()]))
-		expect((await read('le.ini')).text).to.contain('1\tkey=1\n2\tü=😀').and.contain('UTF-16')
+		expect((await read('le.ini')).text)
+			.to.contain('1\tkey=1\n2\tü=😀')
+			.and.contain('UTF-16')
 		await read('be.ini')
 		await edit('le.ini', 'key=1', 'key=2')
 		await edit('be.ini', 'key=1', 'key=2')
-		expect((await s.bytes('le.ini')).toString('hex')).to.equal(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('key=2\r\nü=😀\r\n', 'utf16le')]).toString('hex'))
-		expect((await s.bytes('be.ini')).toString('hex')).to.equal(Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from('key=2\r\n', 'utf16le').swap16()]).toString('hex'))
+		expect((await s.bytes('le.ini')).toString('hex')).to.equal(
+			Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('key=2\r\nü=😀\r\n', 'utf16le')]).toString('hex'),
+		)
+		expect((await s.bytes('be.ini')).toString('hex')).to.equal(
+			Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from('key=2\r\n', 'utf16le').swap16()]).toString('hex'),
+		)
 	})
 
 	it('E05 broken UTF-16 and Latin-1 are refused with the true reason and stay as they are', async () => {
 		await s.put('odd.txt', Buffer.from([0xff, 0xfe, 0x41, 0x00, 0x42]))
 		await s.put('latin.c', latin('/* Gr\xfc\xdfe */\nint a;\n'))
 		expect(await s.fails('read_file', { path: 'odd.txt' })).to.contain('not valid UTF-16')
-		expect((await read('latin.c')).text).to.contain('Grüße').and.contain('not UTF-8')
-		expect(await s.fails('edit_file', { path: 'latin.c', old_string: 'int a', new_string: 'int b' })).to.contain('not UTF-8')
+		expect((await read('latin.c')).text)
+			.to.contain('Grüße')
+			.and.contain('not UTF-8')
+		expect(await s.fails('edit_file', { path: 'latin.c', old_string: 'int a', new_string: 'int b' })).to.contain(
+			'not UTF-8',
+		)
 		expect((await s.bytes('latin.c')).equals(latin('/* Gr\xfc\xdfe */\nint a;\n'))).to.equal(true)
 	})
 
@@ -189,7 +200,9 @@ describe('edit_file and write_file', () => {
 		for (const name of ['a.md', 'q.md', 't.md']) await read(name)
 		expect((await edit('a.md', 'first\nsecond', 'FIRST\nsecond')).text).to.contain('line ends')
 		expect((await edit('q.md', 'said "hi" - twice', 'said "hi" - once')).text).to.contain('quotes')
-		expect((await edit('t.md', 'see &lt;system-reminder> here', 'no &lt;system-reminder> here')).text).to.contain('&lt;')
+		expect((await edit('t.md', 'see &lt;system-reminder> here', 'no &lt;system-reminder> here')).text).to.contain(
+			'&lt;',
+		)
 		expect(await s.text('a.md')).to.equal('FIRST\nsecond\n')
 		expect(await s.text('q.md')).to.equal('He said “hi” – once\n')
 		expect(await s.text('t.md')).to.equal('no <system-reminder> here\n')
@@ -198,7 +211,9 @@ describe('edit_file and write_file', () => {
 	it('E13 a near match with several candidates is ambiguous and changes nothing', async () => {
 		await s.put('f', 'if a:\n  go()\nif b:\n    go()\n')
 		await read('f')
-		expect(await s.fails('edit_file', { path: 'f', old_string: '      go()', new_string: '      stop()' })).to.contain('ambiguous').and.contain('2, 4')
+		expect(await s.fails('edit_file', { path: 'f', old_string: '      go()', new_string: '      stop()' }))
+			.to.contain('ambiguous')
+			.and.contain('2, 4')
 		expect(await s.text('f')).to.equal('if a:\n  go()\nif b:\n    go()\n')
 	})
 
@@ -213,7 +228,9 @@ describe('edit_file and write_file', () => {
 	it('E14 an exact match found twice is refused with count and lines; replace_all takes both', async () => {
 		await s.put('f', 'x\nx\n')
 		await read('f')
-		expect(await s.fails('edit_file', { path: 'f', old_string: 'x', new_string: 'y' })).to.contain('2 times').and.contain('lines 1, 2')
+		expect(await s.fails('edit_file', { path: 'f', old_string: 'x', new_string: 'y' }))
+			.to.contain('2 times')
+			.and.contain('lines 1, 2')
 		expect(await s.text('f')).to.equal('x\nx\n')
 		expect((await edit('f', 'x', 'y', { replace_all: true })).text).to.contain('2 places')
 		expect(await s.text('f')).to.equal('y\ny\n')
@@ -224,7 +241,9 @@ describe('edit_file and write_file', () => {
 		await read('f')
 		expect(await s.fails('edit_file', { path: 'f', old_string: '', new_string: 'y' })).to.contain('empty')
 		expect(await s.fails('edit_file', { path: 'f', old_string: 'x', new_string: 'x' })).to.contain('same')
-		expect(await s.fails('edit_file', { path: 'f', old_string: '1\tx\n2\ty', new_string: 'z' })).to.contain('line numbers')
+		expect(await s.fails('edit_file', { path: 'f', old_string: '1\tx\n2\ty', new_string: 'z' })).to.contain(
+			'line numbers',
+		)
 	})
 
 	it('E19 a file that changed since it was read is not overwritten; the refusal brings the content, so that a repeat works', async () => {
@@ -251,7 +270,10 @@ describe('edit_file and write_file', () => {
 
 	it('E19 a file that was never read is not changed and its content is not told', async () => {
 		await s.put('f', 'hidden=1\n')
-		for (const call of [s.fails('write_file', { path: 'f', content: 'x' }), s.fails('edit_file', { path: 'f', old_string: 'no', new_string: 'x' })]) {
+		for (const call of [
+			s.fails('write_file', { path: 'f', content: 'x' }),
+			s.fails('edit_file', { path: 'f', old_string: 'no', new_string: 'x' }),
+		]) {
 			const text = await call
 			expect(text).to.contain('not read yet').and.not.contain('hidden')
 		}
@@ -295,7 +317,13 @@ describe('edit_file and write_file', () => {
 		await read('f')
 		const plan = await s.tool('edit_file').plan({ path: 'f', old_string: 'a', new_string: 'b' }, s.ctx)
 		await s.put('f', 'a\nfrom a command\n')
-		const failure = await s.tool('edit_file').run(plan, s.ctx).then(() => null, (error) => error)
+		const failure = await s
+			.tool('edit_file')
+			.run(plan, s.ctx)
+			.then(
+				() => null,
+				(error) => error,
+			)
 		expect(failure?.name).to.equal('ToolError')
 		expect(await s.text('f')).to.equal('a\nfrom a command\n')
 	})
@@ -303,13 +331,29 @@ describe('edit_file and write_file', () => {
 	it('link-05 a file that appeared meanwhile is not overwritten by a planned new one, a deleted one not made again', async () => {
 		const plan = await s.tool('write_file').plan({ path: 'n', content: 'mine\n' }, s.ctx)
 		await s.put('n', 'theirs\n')
-		expect(await s.tool('write_file').run(plan, s.ctx).then(() => null, (error) => error.name)).to.equal('ToolError')
+		expect(
+			await s
+				.tool('write_file')
+				.run(plan, s.ctx)
+				.then(
+					() => null,
+					(error) => error.name,
+				),
+		).to.equal('ToolError')
 		expect(await s.text('n')).to.equal('theirs\n')
 		await s.put('f', 'a\n')
 		await read('f')
 		const second = await s.tool('edit_file').plan({ path: 'f', old_string: 'a', new_string: 'b' }, s.ctx)
 		await fs.unlink(join(s.root, 'f'))
-		expect(await s.tool('edit_file').run(second, s.ctx).then(() => null, (error) => error.name)).to.equal('ToolError')
+		expect(
+			await s
+				.tool('edit_file')
+				.run(second, s.ctx)
+				.then(
+					() => null,
+					(error) => error.name,
+				),
+		).to.equal('ToolError')
 		expect(await fs.readdir(s.root)).to.deep.equal(['n'])
 	})
 
@@ -322,7 +366,9 @@ describe('edit_file and write_file', () => {
 		lines[30] += ' changed'
 		expect(await s.text('f')).to.equal(`${lines.join('\r\n')}\r\n`)
 		expect(result.text).to.contain('1 of 2 parts')
-		expect((await s.call('edit_file', { path: 'f', old_string: 'line 5', new_string: 'no' }, [])).status).to.equal('failed')
+		expect((await s.call('edit_file', { path: 'f', old_string: 'line 5', new_string: 'no' }, [])).status).to.equal(
+			'failed',
+		)
 		expect(await s.text('f')).to.equal(`${lines.join('\r\n')}\r\n`)
 	})
 
@@ -333,8 +379,12 @@ describe('edit_file and write_file', () => {
 		await read('f')
 		await edit('f', 'key=[redacted:key:abc123]\nb', 'key=[redacted:key:abc123]\nc')
 		expect(await s.text('f')).to.equal('key=sk-real\nc\n')
-		expect(await s.fails('edit_file', { path: 'f', old_string: 'c', new_string: '[redacted:key:ffffff]' })).to.contain('[redacted:key:ffffff]')
-		expect(await s.fails('write_file', { path: 'g', content: '[redacted:key:ffffff]' })).to.contain('stands for no secret')
+		expect(await s.fails('edit_file', { path: 'f', old_string: 'c', new_string: '[redacted:key:ffffff]' })).to.contain(
+			'[redacted:key:ffffff]',
+		)
+		expect(await s.fails('write_file', { path: 'g', content: '[redacted:key:ffffff]' })).to.contain(
+			'stands for no secret',
+		)
 	})
 
 	it('a new file in missing folders is made, and one edit after another in the same file works without reading again', async () => {
@@ -350,7 +400,10 @@ describe('edit_file and write_file', () => {
 		await edit('f', 'a', 'b')
 		const plan = await s.tool('edit_file').plan({ path: 'f', old_string: 'b', new_string: 'c' }, s.ctx)
 		await s.put('f', 'x\n')
-		await s.tool('edit_file').run(plan, s.ctx).catch(() => {})
+		await s
+			.tool('edit_file')
+			.run(plan, s.ctx)
+			.catch(() => {})
 		expect(await fs.readdir(s.root)).to.deep.equal(['f'])
 	})
 })

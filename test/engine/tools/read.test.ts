@@ -8,7 +8,10 @@ import { expect } from 'chai'
 import { type Scene, scene } from './scene.ts'
 
 const soon = <T>(work: Promise<T>): Promise<T> =>
-	Promise.race([work, new Promise<T>((_, reject) => setTimeout(() => reject(new Error('it waited for 2 s')), 2000).unref())])
+	Promise.race([
+		work,
+		new Promise<T>((_, reject) => setTimeout(() => reject(new Error('it waited for 2 s')), 2000).unref()),
+	])
 
 const linesOf = (text: string): string[] =>
 	text
@@ -46,20 +49,28 @@ describe('read_file', () => {
 		await s.put('j.jpg', Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0]), Buffer.alloc(200)]))
 		await s.put('g.gif', 'GIF89a')
 		await s.put('w.webp', Buffer.from('RIFF\0\0\0\0WEBPxxxx'.padEnd(40, '\0'), 'latin1'))
-		for (const path of ['z.png', 'cut.png', 'j.jpg', 'g.gif', 'w.webp']) expect(await s.fails('read_file', { path }), path).to.contain('damaged header')
+		for (const path of ['z.png', 'cut.png', 'j.jpg', 'g.gif', 'w.webp'])
+			expect(await s.fails('read_file', { path }), path).to.contain('damaged header')
 	})
 
 	it('R02 a good image is told by its bytes, whatever its name, and refused with the reason', async () => {
 		await s.put('picture.txt', pngHead(640, 480))
-		expect(await s.fails('read_file', { path: 'picture.txt' })).to.contain('PNG image, 640×480').and.contain('cannot be shown to the model yet')
+		expect(await s.fails('read_file', { path: 'picture.txt' }))
+			.to.contain('PNG image, 640×480')
+			.and.contain('cannot be shown to the model yet')
 	})
 
 	it('R03 HEIC, BMP and TIFF are refused by name with the kinds that are known; SVG is text', async () => {
-		await s.put('photo.heic', Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypheic'), Buffer.alloc(40, 0xff)]))
+		await s.put(
+			'photo.heic',
+			Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypheic'), Buffer.alloc(40, 0xff)]),
+		)
 		await s.put('b.bmp', Buffer.concat([Buffer.from('BM'), Buffer.alloc(60, 0), Buffer.alloc(20, 0xfe)]))
 		await s.put('t.tif', Buffer.concat([Buffer.from('II*\0', 'latin1'), Buffer.alloc(60, 0xfe)]))
 		await s.put('a.svg', '<svg xmlns="http://www.w3.org/2000/svg"/>\n')
-		expect(await s.fails('read_file', { path: 'photo.heic' })).to.contain('HEIC image').and.contain('PNG, JPEG, GIF and WebP')
+		expect(await s.fails('read_file', { path: 'photo.heic' }))
+			.to.contain('HEIC image')
+			.and.contain('PNG, JPEG, GIF and WebP')
 		expect(await s.fails('read_file', { path: 'b.bmp' })).to.contain('BMP image')
 		expect(await s.fails('read_file', { path: 't.tif' })).to.contain('TIFF image')
 		expect((await read('a.svg')).text).to.contain('<svg')
@@ -88,15 +99,23 @@ describe('read_file', () => {
 		await s.put('f', Array.from({ length: 50 }, (_, index) => `line ${index + 1}\n`).join(''))
 		await read('f', { offset: 10, limit: 5 })
 		expect(await s.fails('write_file', { path: 'f', content: 'x' })).to.contain('Only a part')
-		expect((await s.call('edit_file', { path: 'f', old_string: 'line 12\n', new_string: 'a\nb\nc\n' })).text).not.to.contain('not among')
-		expect((await s.call('edit_file', { path: 'f', old_string: 'line 14', new_string: 'fourteen' })).text).not.to.contain('not among')
-		expect((await s.call('edit_file', { path: 'f', old_string: 'line 40', new_string: 'forty' })).text).to.contain('not among the lines')
+		expect(
+			(await s.call('edit_file', { path: 'f', old_string: 'line 12\n', new_string: 'a\nb\nc\n' })).text,
+		).not.to.contain('not among')
+		expect(
+			(await s.call('edit_file', { path: 'f', old_string: 'line 14', new_string: 'fourteen' })).text,
+		).not.to.contain('not among')
+		expect((await s.call('edit_file', { path: 'f', old_string: 'line 40', new_string: 'forty' })).text).to.contain(
+			'not among the lines',
+		)
 	})
 
 	it('R06 an offset behind the end, one line by offset and limit, and a missing last newline are told', async () => {
 		await s.put('f', 'a\nb\nc')
 		expect(await s.fails('read_file', { path: 'f', offset: 4 })).to.contain('has 3 lines')
-		expect((await read('f', { offset: 2, limit: 1 })).text).to.equal('2\tb\n[lines 2-2 of 3; go on with offset 3; no newline at the end]')
+		expect((await read('f', { offset: 2, limit: 1 })).text).to.equal(
+			'2\tb\n[lines 2-2 of 3; go on with offset 3; no newline at the end]',
+		)
 	})
 
 	it('R07 a very long line is cut and marked, the result stays small, and grep reaches what lies behind', async () => {
@@ -104,19 +123,35 @@ describe('read_file', () => {
 		const { text } = await read('min.js')
 		expect(text.length).to.be.lessThan(3000)
 		expect(text).to.contain('198,006 more characters').and.contain('grep')
-		expect((await s.call('grep', { pattern: 'NEEDLE', path: 'min.js' })).text).to.contain('min.js:1:150001:').and.contain('aaaNEEDLEbbb')
+		expect((await s.call('grep', { pattern: 'NEEDLE', path: 'min.js' })).text)
+			.to.contain('min.js:1:150001:')
+			.and.contain('aaaNEEDLEbbb')
 		expect(await s.fails('write_file', { path: 'min.js', content: 'x' })).to.contain('Only a part')
 	})
 
 	it('R08 path-17 FIFOs anywhere, sockets and devices are refused at once by reading, writing and attaching', async () => {
 		await fs.mkdir(join(s.root, 'logs'))
-		execFileSync('mkfifo', [join(s.root, 'p'), join(s.root, 'logs/live.pipe'), join(s.root, '.gitignore'), join(s.root, 'q\n')])
+		execFileSync('mkfifo', [
+			join(s.root, 'p'),
+			join(s.root, 'logs/live.pipe'),
+			join(s.root, '.gitignore'),
+			join(s.root, 'q\n'),
+		])
 		const server = createServer().listen(join(s.root, 'sock'))
 		try {
-			for (const path of ['p', 'logs/live.pipe']) expect(await soon(s.fails('read_file', { path })), path).to.contain('FIFO')
+			for (const path of ['p', 'logs/live.pipe'])
+				expect(await soon(s.fails('read_file', { path })), path).to.contain('FIFO')
 			expect(await soon(s.fails('write_file', { path: 'p', content: 'x' }))).to.contain('FIFO')
 			expect(await soon(s.fails('read_file', { path: 'sock' }))).to.contain('socket')
-			for (const path of ['/dev/zero', '/dev/stdin', '/dev/tty', '/dev/null', '/proc/self/environ', '/proc/1/environ', '/sys/kernel/notes'])
+			for (const path of [
+				'/dev/zero',
+				'/dev/stdin',
+				'/dev/tty',
+				'/dev/null',
+				'/proc/self/environ',
+				'/proc/1/environ',
+				'/sys/kernel/notes',
+			])
 				expect(await soon(s.fails('read_file', { path })), path).to.match(/off limits|does not exist/)
 			// An ignore file that is a FIFO holds no search up.
 			await s.put('ok.txt', 'needle\n')
@@ -151,7 +186,10 @@ describe('read_file', () => {
 	it('R11 a folder is told as one with its entries; trailing slashes and spaces work', async () => {
 		await s.put('a b/x y.txt', 'hi\n')
 		await fs.mkdir(join(s.root, 'a b/sub'))
-		expect(await s.fails('read_file', { path: 'a b' })).to.contain('a folder with 2 entries').and.contain('x y.txt').and.contain('sub/')
+		expect(await s.fails('read_file', { path: 'a b' }))
+			.to.contain('a folder with 2 entries')
+			.and.contain('x y.txt')
+			.and.contain('sub/')
 		expect(await s.fails('read_file', { path: 'a b/' })).to.contain('a folder')
 		expect((await read('a b/x y.txt')).text).to.contain('hi')
 	})
@@ -168,7 +206,9 @@ describe('read_file', () => {
 
 	it('R11 a miss outside the root tells no names', async () => {
 		await s.put(join(s.outside, 'diary.txt'), 'x')
-		expect(await s.fails('read_file', { path: join(s.outside, 'diary.tx') })).to.equal(`${join(s.outside, 'diary.tx')} does not exist.`)
+		expect(await s.fails('read_file', { path: join(s.outside, 'diary.tx') })).to.equal(
+			`${join(s.outside, 'diary.tx')} does not exist.`,
+		)
 	})
 
 	const notebook = {
@@ -180,10 +220,19 @@ describe('read_file', () => {
 				id: 'c1',
 				metadata: { tags: ['keep'] },
 				outputs: [
-					{ output_type: 'display_data', data: { 'image/png': 'iVBOR'.repeat(80_000), 'text/plain': ['<Figure>'] }, metadata: {} },
+					{
+						output_type: 'display_data',
+						data: { 'image/png': 'iVBOR'.repeat(80_000), 'text/plain': ['<Figure>'] },
+						metadata: {},
+					},
 					{ output_type: 'display_data', data: { 'image/png': 'not\nbase64 !!' }, metadata: {} },
 					{ output_type: 'error', ename: 'E', evalue: 'bad', traceback: ['\u001b[31mTraceback\u001b[0m', 'E: bad'] },
-					{ output_type: 'execute_result', data: { 'text/html': ['<table>'], 'text/plain': ['   a  b\n', '0  1  2'] }, metadata: {}, execution_count: 2 },
+					{
+						output_type: 'execute_result',
+						data: { 'text/html': ['<table>'], 'text/plain': ['   a  b\n', '0  1  2'] },
+						metadata: {},
+						execution_count: 2,
+					},
 				],
 				source: ['import os\n', 'print("x")\n', 'y = 1'],
 			},
@@ -198,7 +247,11 @@ describe('read_file', () => {
 		await s.put('demo.ipynb', `${JSON.stringify(notebook, null, 1)}\n`)
 		const { text } = await read('demo.ipynb')
 		expect(text.length).to.be.lessThan(10_000)
-		expect(text).to.contain('cell 2 id=c1 code').and.contain('print("x")').and.contain('[image/png, 391 kB, not shown]').and.contain('0  1  2')
+		expect(text)
+			.to.contain('cell 2 id=c1 code')
+			.and.contain('print("x")')
+			.and.contain('[image/png, 391 kB, not shown]')
+			.and.contain('0  1  2')
 		expect(text).to.contain('Traceback').and.not.contain('iVBOR').and.not.contain('\u001b')
 	})
 
@@ -206,7 +259,11 @@ describe('read_file', () => {
 		const before = `${JSON.stringify(notebook, null, 1)}\n`
 		await s.put('demo.ipynb', before)
 		await read('demo.ipynb')
-		await s.call('edit_file', { path: 'demo.ipynb', old_string: 'print("x")\ny = 1', new_string: 'print("ü")\ny = 2\nz = 3' })
+		await s.call('edit_file', {
+			path: 'demo.ipynb',
+			old_string: 'print("x")\ny = 1',
+			new_string: 'print("ü")\ny = 2\nz = 3',
+		})
 		const after = await s.text('demo.ipynb')
 		const changed = structuredClone(notebook)
 		changed.cells[1]!.source = ['import os\n', 'print("ü")\n', 'y = 2\n', 'z = 3']
@@ -214,24 +271,41 @@ describe('read_file', () => {
 	})
 
 	it('R12 nbformat 3, other indentation, escaped letters and a source in one string are kept as they are', async () => {
-		const old = { nbformat: 3, nbformat_minor: 0, metadata: {}, worksheets: [{ cells: [{ cell_type: 'code', input: 'a = 1\nb = 2', outputs: [{ output_type: 'stream', text: 'hi' }] }] }] }
+		const old = {
+			nbformat: 3,
+			nbformat_minor: 0,
+			metadata: {},
+			worksheets: [
+				{ cells: [{ cell_type: 'code', input: 'a = 1\nb = 2', outputs: [{ output_type: 'stream', text: 'hi' }] }] },
+			],
+		}
 		await s.put('three.ipynb', JSON.stringify(old, null, 4))
-		expect((await read('three.ipynb')).text).to.contain('nbformat 3').and.contain('b = 2').and.contain('hi')
+		expect((await read('three.ipynb')).text)
+			.to.contain('nbformat 3')
+			.and.contain('b = 2')
+			.and.contain('hi')
 		await s.call('edit_file', { path: 'three.ipynb', old_string: 'b = 2', new_string: 'b = "3"' })
 		old.worksheets[0]!.cells[0]!.input = 'a = 1\nb = "3"'
 		expect(await s.text('three.ipynb')).to.equal(JSON.stringify(old, null, 4))
-		await s.put('esc.ipynb', '{"cells":[{"cell_type":"code","metadata":{},"outputs":[],"source":["s = \'\\u00fc\'\\n","t = 1"]}],"metadata":{},"nbformat":4,"nbformat_minor":2}')
+		await s.put(
+			'esc.ipynb',
+			'{"cells":[{"cell_type":"code","metadata":{},"outputs":[],"source":["s = \'\\u00fc\'\\n","t = 1"]}],"metadata":{},"nbformat":4,"nbformat_minor":2}',
+		)
 		await read('esc.ipynb')
 		await s.call('edit_file', { path: 'esc.ipynb', old_string: "s = 'ü'\nt = 1", new_string: "s = 'ä'\nt = 2" })
 		expect(await s.text('esc.ipynb')).to.contain('"source":["s = \'\\u00e4\'\\n","t = 2"]')
-		expect(await s.fails('edit_file', { path: 'esc.ipynb', old_string: '"nbformat"', new_string: '"x"' })).to.contain('not found in the source')
+		expect(await s.fails('edit_file', { path: 'esc.ipynb', old_string: '"nbformat"', new_string: '"x"' })).to.contain(
+			'not found in the source',
+		)
 	})
 
 	it('path-18 a file of 10 GB is refused by its size, without reading', async () => {
 		const handle = await fs.open(join(s.root, 'sparse'), 'w')
 		await handle.truncate(10 * 1024 ** 3)
 		await handle.close()
-		expect(await soon(s.fails('read_file', { path: 'sparse' }))).to.contain('too large').and.contain('10.0 GB')
+		expect(await soon(s.fails('read_file', { path: 'sparse' })))
+			.to.contain('too large')
+			.and.contain('10.0 GB')
 		expect(await soon(s.fails('write_file', { path: 'sparse', content: 'x' }))).to.contain('too large')
 		expect((await soon(s.call('grep', { pattern: 'x' }))).text).to.contain('over 32 MB skipped')
 	})

@@ -22,7 +22,9 @@ export const ended = (over: Partial<RunResult> = {}): RunResult => ({
 })
 
 /** An executor that answers from a function and keeps what it was asked. */
-export const fakeExecutor = (answer: (spec: RunSpec, call: number) => Partial<RunResult>): Executor & { specs: RunSpec[] } => {
+export const fakeExecutor = (
+	answer: (spec: RunSpec, call: number) => Partial<RunResult>,
+): Executor & { specs: RunSpec[] } => {
 	const specs: RunSpec[] = []
 	return {
 		kind: 'host',
@@ -77,7 +79,13 @@ export const scene = async (options: SceneOptions = {}): Promise<Scene> => {
 		files,
 		executor,
 		state: { seen: new Map(), cwd: root, todo: [] },
-		limits: { resultChars: 30_000, readLines: 2000, readBytes: 256 * 1024, bashTimeoutMs: 120_000, bashMaxTimeoutMs: 600_000 },
+		limits: {
+			resultChars: 30_000,
+			readLines: 2000,
+			readBytes: 256 * 1024,
+			bashTimeoutMs: 120_000,
+			bashMaxTimeoutMs: 600_000,
+		},
 		progress: (text) => progress.push(text),
 		request: async (effect) => {
 			effects.push(effect)

@@ -19,8 +19,12 @@ describe('glob and grep', () => {
 	it('G01 an ignored path that is named is searched, and the result says that it is ignored', async () => {
 		await s.put('.gitignore', 'scripts/*\n')
 		await s.put('scripts/w.py', 'example_writer = 1\n')
-		expect(await grep('example_writer', { path: 'scripts/' })).to.contain('scripts/w.py:1:example_writer').and.contain('.gitignore excludes')
-		expect(await glob('scripts/*.py')).to.contain('scripts/w.py').and.contain('.gitignore')
+		expect(await grep('example_writer', { path: 'scripts/' }))
+			.to.contain('scripts/w.py:1:example_writer')
+			.and.contain('.gitignore excludes')
+		expect(await glob('scripts/*.py'))
+			.to.contain('scripts/w.py')
+			.and.contain('.gitignore')
 		expect(await glob('*.py', { path: 'scripts' })).to.contain('scripts/w.py')
 	})
 
@@ -28,8 +32,12 @@ describe('glob and grep', () => {
 		await s.put('.gitignore', 'build/\n*.log\n')
 		await s.put('build/a.js', 'needle\n')
 		await s.put('x.log', 'needle\n')
-		expect(await grep('needle')).to.contain('No matches').and.contain('2 skipped by .gitignore')
-		expect(await glob('**/*.js')).to.contain('No files found').and.contain('skipped by .gitignore')
+		expect(await grep('needle'))
+			.to.contain('No matches')
+			.and.contain('2 skipped by .gitignore')
+		expect(await glob('**/*.js'))
+			.to.contain('No files found')
+			.and.contain('skipped by .gitignore')
 		// A folder that an outer rule ignores as a whole, named itself.
 		expect(await grep('needle', { path: 'build' })).to.contain('build/a.js:1:needle')
 		expect(await grep('needle', { path: 'x.log' })).to.contain('x.log:1:needle')
@@ -48,7 +56,8 @@ describe('glob and grep', () => {
 		await s.put(join(s.home, '.config/git/ignore'), '*.swp\n')
 		await s.put('.gitignore', '/sub/deep/gone.txt\nout/\n')
 		await s.put('out/.gitignore', '!kept.txt\n')
-		for (const path of ['secretplan.txt', 'a.swp', 'sub/deep/gone.txt', 'sub/deep/here.txt', 'out/kept.txt']) await s.put(path, 'x')
+		for (const path of ['secretplan.txt', 'a.swp', 'sub/deep/gone.txt', 'sub/deep/here.txt', 'out/kept.txt'])
+			await s.put(path, 'x')
 		expect(files(await glob('**/*'))).to.deep.equal(['.gitignore', 'sub/deep/here.txt'])
 		expect(files(await glob('*.txt', { path: 'sub/deep' }))).to.deep.equal(['sub/deep/here.txt'])
 	})
@@ -62,17 +71,53 @@ describe('glob and grep', () => {
 		}
 		const pick = <T>(list: readonly T[]): T => list[random(list.length)]!
 		const names = ['a', 'b', 'ab', 'a.c', 'b.log', '#x', '!y', 'z z', 'Ä', 'a-b', '[k]']
-		const parts = ['a', 'b', '*', '?', 'a*', '*.log', '**', '[ab]', '[!a]', '*.c', '\\#x', '\\!y', 'z\\ z', 'Ä', '[a-c]*', 'ab', '\\[k\\]', '[[:alpha:]]', 'a\\*']
+		const parts = [
+			'a',
+			'b',
+			'*',
+			'?',
+			'a*',
+			'*.log',
+			'**',
+			'[ab]',
+			'[!a]',
+			'*.c',
+			'\\#x',
+			'\\!y',
+			'z\\ z',
+			'Ä',
+			'[a-c]*',
+			'ab',
+			'\\[k\\]',
+			'[[:alpha:]]',
+			'a\\*',
+		]
 		for (let round = 0; round < 20; round++) {
 			const root = join(s.root, `r${round}`)
-			const lines = () => Array.from({ length: 1 + random(5) }, () => `${pick(['', '', '!'])}${pick(['', '', '/'])}${Array.from({ length: 1 + random(3) }, () => pick(parts)).join('/')}${pick(['', '', '/', ' '])}`)
+			const lines = () =>
+				Array.from(
+					{ length: 1 + random(5) },
+					() =>
+						`${pick(['', '', '!'])}${pick(['', '', '/'])}${Array.from({ length: 1 + random(3) }, () => pick(parts)).join('/')}${pick(['', '', '/', ' '])}`,
+				)
 			for (let file = 0; file < 40; file++) {
 				const path = Array.from({ length: 1 + random(4) }, () => pick(names)).join('/')
 				await s.put(join(root, path), 'x').catch(() => {})
 			}
-			for (const where of ['', 'a/', 'b/a/']) if (random(3) > 0 || where === '') await s.put(join(root, where, '.gitignore'), `${lines().join('\n')}\n`).catch(() => {})
+			for (const where of ['', 'a/', 'b/a/'])
+				if (random(3) > 0 || where === '')
+					await s.put(join(root, where, '.gitignore'), `${lines().join('\n')}\n`).catch(() => {})
 			execFileSync('git', ['init', '-q', root])
-			const git = execFileSync('git', ['-c', 'core.excludesFile=/dev/null', '-C', root, 'ls-files', '-z', '--others', '--exclude-standard']).toString()
+			const git = execFileSync('git', [
+				'-c',
+				'core.excludesFile=/dev/null',
+				'-C',
+				root,
+				'ls-files',
+				'-z',
+				'--others',
+				'--exclude-standard',
+			]).toString()
 			const expected = git.split('\0').filter(Boolean).sort()
 			const found = files(await glob('**', { path: `r${round}` })).map((path) => path.replace(`r${round}/`, ''))
 			const rules = execFileSync('sh', ['-c', 'find . -name .gitignore | xargs tail -n +1'], { cwd: root }).toString()
@@ -113,7 +158,9 @@ describe('glob and grep', () => {
 		it(`G07 ${pattern} is ${word ? 'an error that names literal mode' : 'valid'}, never "no matches"`, async () => {
 			await s.put('f', 'cy.visit(x)\n')
 			if (!word) return void expect(await grep(pattern)).to.contain('No matches')
-			expect(await s.fails('grep', { pattern })).to.contain(word).and.contain('literal: true')
+			expect(await s.fails('grep', { pattern }))
+				.to.contain(word)
+				.and.contain('literal: true')
 		})
 
 	it('G07 look-behind, look-ahead over a line end, other dialects’ classes, names and flags work', async () => {
@@ -122,14 +169,20 @@ describe('glob and grep', () => {
 		expect(await grep('foo(?!\\s*bar)')).to.contain('f:2:foo')
 		expect(await grep('x[[:space:]]y')).to.contain('f:4:x y')
 		expect(await grep('(?P<w>o)(?P=w)')).to.contain('f:2:foo')
-		expect(await grep('(?i)FOO')).to.contain('f:2:foo').and.contain('f:5:Foo9')
-		expect(await grep('a.*$\\nfoo')).to.contain('No matches').and.contain('within one line')
+		expect(await grep('(?i)FOO'))
+			.to.contain('f:2:foo')
+			.and.contain('f:5:Foo9')
+		expect(await grep('a.*$\\nfoo'))
+			.to.contain('No matches')
+			.and.contain('within one line')
 		expect(await grep('cy.visit(', { literal: true })).to.contain('No matches')
 	})
 
 	it('G07 what a line alone matches is found, whatever the other lines hold', async () => {
 		await s.put('f', 'start {\n  a\n}\nstart { end\nlast')
-		expect(await grep('start[^}]*end')).to.contain('f:4:').and.contain('1 matching line')
+		expect(await grep('start[^}]*end'))
+			.to.contain('f:4:')
+			.and.contain('1 matching line')
 		expect(await grep('^last$')).to.contain('f:5:last')
 		expect(await grep('x*')).to.contain('5 matching lines')
 		expect(await grep('a|start')).to.contain('4 matching lines')
@@ -178,7 +231,8 @@ describe('glob and grep', () => {
 	it('G09 a search past its deadline ends with what it has, and a cancel ends it at once', async () => {
 		await s.close()
 		s = await scene({ deadlineMs: 60 })
-		for (let folder = 0; folder < 20; folder++) for (let file = 0; file < 15; file++) await s.put(`d${folder}/f${file}.txt`, `${'a'.repeat(25)}!\n`)
+		for (let folder = 0; folder < 20; folder++)
+			for (let file = 0; file < 15; file++) await s.put(`d${folder}/f${file}.txt`, `${'a'.repeat(25)}!\n`)
 		const began = Date.now()
 		const result = await s.call('grep', { pattern: '(a+)+$' }).then(
 			({ text }) => text,
@@ -212,7 +266,9 @@ describe('glob and grep', () => {
 	it('G10 a name without a folder is found at any depth when the top has none; braces and exclusion work', async () => {
 		await s.put('a/b/x.test.ts', 'k\n')
 		await s.put('a/x.js', 'k\n')
-		expect(await glob('x.js')).to.contain('a/x.js').and.contain('none at the top')
+		expect(await glob('x.js'))
+			.to.contain('a/x.js')
+			.and.contain('none at the top')
 		expect(files(await glob('a/**/*.{ts,js}'))).to.deep.equal(['a/b/x.test.ts', 'a/x.js'])
 		expect(files(await grep('k', { output: 'files', glob: '!*.test.ts' }))).to.deep.equal(['a/x.js'])
 		expect(files(await grep('k', { output: 'files', glob: 'a/b/**' }))).to.deep.equal(['a/b/x.test.ts'])
@@ -232,7 +288,10 @@ describe('glob and grep', () => {
 	})
 
 	it('UTF-16, CRLF and a byte order mark are searched as text; binaries are counted', async () => {
-		await s.put('u.txt', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('erste\r\nzweite Zeile\r\n', 'utf16le')]))
+		await s.put(
+			'u.txt',
+			Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('erste\r\nzweite Zeile\r\n', 'utf16le')]),
+		)
 		await s.put('w.txt', '\ufeffzweite\r\nx\r\n')
 		await s.put('b.bin', Buffer.from([0, 1, 2, ...Buffer.from('zweite')]))
 		const result = await grep('^zweite( Zeile)?$')
@@ -246,7 +305,9 @@ describe('glob and grep', () => {
 	})
 
 	it('the worker is found beside the sources and in a build, whatever chunk asks', () => {
-		expect(searchWorkerUrl('file:///p/src/engine/tools/search.ts').href).to.equal('file:///p/src/engine/tools/grep-worker.ts')
+		expect(searchWorkerUrl('file:///p/src/engine/tools/search.ts').href).to.equal(
+			'file:///p/src/engine/tools/grep-worker.ts',
+		)
 		expect(searchWorkerUrl('file:///p/dist/chunks/chunk-AB12.js').href).to.equal('file:///p/dist/grep-worker.js')
 		expect(searchWorkerUrl('file:///p/dist/engine/index.js').href).to.equal('file:///p/dist/grep-worker.js')
 	})
