@@ -16,8 +16,9 @@ export const bubblewrapFlags = (policy: Policy): string[] => {
 		...['--cap-drop', 'ALL'],
 		...['--die-with-parent', '--new-session', '--hostname', 'sandbox'],
 		...['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
-		// The kernel lets global root write /proc/sys without capabilities (core_pattern runs programs on the host).
-		...policy.procReadOnly.flatMap((path) => ['--ro-bind', path, path]),
+		// The kernel lets global root write /proc/sys without capabilities (core_pattern runs programs on the host), and
+		// more of /proc by the file modes alone; so all of it is read-only.
+		...['--remount-ro', '/proc'],
 		...policy.procHidden.flatMap((path) => ['--ro-bind', '/dev/null', path]),
 	]
 	// Shallow before deep: each path then belongs to its nearest mount, whatever contains what. Pins are among them: a mount
@@ -25,17 +26,16 @@ export const bubblewrapFlags = (policy: Policy): string[] => {
 	for (const mount of sorted([...policy.base, ...asMounts('write', policy.pins), ...asMounts('read', policy.protect)]))
 		flags.push(...mountFlags(mount, policy.tmpBytes))
 	// Last, over every bind: the read-only bind of a protected folder would show again what a mask has hidden.
-	for (const mask of policy.masks) flags.push(...maskFlags(mask, policy.empty))
+	for (const mask of policy.masks) flags.push(...maskFlags(mask, policy))
 	// A root inside a masked folder comes back; then whatever is protected or secret inside it.
 	for (const back of policy.back) {
 		flags.push(back.write ? '--bind' : '--ro-bind', back.path, back.path)
 		for (const mount of sorted([...asMounts('write', back.pins), ...asMounts('read', back.protect)]))
 			flags.push(...mountFlags(mount, policy.tmpBytes))
-		for (const mask of back.masks) flags.push(...maskFlags(mask, policy.empty))
+		for (const mask of back.masks) flags.push(...maskFlags(mask, policy))
 	}
 	// Only now: a folder to come back needs its mount point made inside the mask.
-	for (const mask of [...policy.masks, ...policy.back.flatMap((back) => back.masks)])
-		if (mask.folder) flags.push('--remount-ro', mask.path)
+	for (const mask of policy.masks) if (mask.holds) flags.push('--remount-ro', mask.path)
 	flags.push('--chdir', policy.cwd, '--clearenv')
 	for (const [name, value] of Object.entries(policy.env)) flags.push('--setenv', name, value)
 	if (policy.filter) flags.push('--seccomp', String(descriptors.filter))
@@ -52,7 +52,10 @@ const mountFlags = (mount: Mount, bytes: number): string[] =>
 		? ['--size', String(bytes), '--tmpfs', mount.path]
 		: [mount.kind === 'write' ? '--bind' : '--ro-bind', mount.source ?? mount.path, mount.path]
 
-const maskFlags = (mask: Mask, empty: string): string[] =>
-	mask.folder ? ['--size', '65536', '--tmpfs', mask.path] : ['--ro-bind', empty, mask.path]
+/** One mount for each hidden path; a device such as /dev/null would be refused, and tools fail on that where they take an empty file. */
+const maskFlags = (mask: Mask, policy: Policy): string[] =>
+	mask.holds
+		? ['--size', '65536', '--tmpfs', mask.path]
+		: ['--ro-bind', mask.folder ? policy.emptyFolder : policy.emptyFile, mask.path]
 
 const depth = (path: string): number => (path === '/' ? 0 : path.split('/').length)

@@ -1,7 +1,7 @@
 // Runs commands, inside a sandbox or on the host: the Executor of a session.
 
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolError } from '../errors.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
@@ -102,6 +102,15 @@ const neverStarted = (outcome: Outcome): boolean =>
 	!outcome.status.includes('"exit-code"') && !outcome.timedOut && !outcome.cancelled && !outcome.stopped
 
 const bubblewrapControl = (limits: ShellLimits): Control => ({
+	started(status) {
+		// While bubblewrap still mounts, before the command is there: short of memory, the kernel then ends the command
+		// and not the user's editor.
+		try {
+			writeFileSync(`/proc/${firstProcess(status)}/oom_score_adj`, '800')
+		} catch {
+			// a kernel without it, or ended already
+		}
+	},
 	term(pid, status) {
 		const first = firstProcess(status)
 		// Not bubblewrap itself: it would take the sandbox down before the command could clean up after itself. Its first

@@ -1,7 +1,7 @@
 // The sandbox room's door: the executor of a session, and Garuda's own git.
 
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -138,7 +138,7 @@ const tryBubblewrap = async (
 	const policy = createPolicyBuilder({
 		...options,
 		denyRead: options.denyRead ?? [],
-		empty: emptyFile(settings.own),
+		...emptyThings(settings.own),
 		tmpBytes: options.limits?.tmpBytes ?? 2 ** 30,
 		filter: filter !== null,
 	})
@@ -161,11 +161,12 @@ const tryBubblewrap = async (
 	return { executor, ...(weak.length > 0 ? { notice: `Sandbox: ${weak.join('; ')}.` } : {}) }
 }
 
-/** What lies over a hidden file: a device there would be refused, and tools that read the file would fail instead of finding it empty. */
-const emptyFile = (folder: string): string => {
-	const path = join(folder, 'empty')
-	writeFileSync(path, '', { mode: 0o444 })
-	return path
+/** What lies over hidden files and folders. */
+const emptyThings = (folder: string): { emptyFile: string; emptyFolder: string } => {
+	const things = { emptyFile: join(folder, 'empty-file'), emptyFolder: join(folder, 'empty-folder') }
+	writeFileSync(things.emptyFile, '', { mode: 0o444 })
+	mkdirSync(things.emptyFolder, { mode: 0o555 })
+	return things
 }
 
 const sandboxExec = '/usr/bin/sandbox-exec'

@@ -65,7 +65,7 @@ export const homeSecrets = [
 
 /** Outside every home; only of use to a user who can read them (root). */
 export const systemSecrets = [
-	...['/etc/shadow', '/etc/shadow-', '/etc/gshadow', '/etc/gshadow-', '/etc/sudoers', '/etc/sudoers.d'],
+	...['/etc/shadow', '/etc/shadow-', '/etc/gshadow', '/etc/gshadow-'],
 	...['/etc/ssh/ssh_host_rsa_key', '/etc/ssh/ssh_host_ecdsa_key', '/etc/ssh/ssh_host_ed25519_key', '/etc/krb5.keytab'],
 	...[
 		'/etc/ssl/private',

@@ -1,5 +1,5 @@
 // What one command may see and write: built anew for each command from the disk as it is now, by a few dozen lstat calls.
-import { globSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { globSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
 import { UserError } from '../errors.ts'
 import { commandEnvironment } from './environment.ts'
@@ -17,6 +17,8 @@ export interface Mount {
 export interface Mask {
 	path: string
 	folder: boolean
+	/** A root inside it comes back, so it must be able to hold mount points. */
+	holds?: boolean
 }
 interface Layer {
 	pins: string[]
@@ -25,12 +27,12 @@ interface Layer {
 }
 /** Everything bubblewrap needs to know about one command; all paths real and absolute. */
 export interface Policy extends Layer {
-	procReadOnly: string[]
 	procHidden: string[]
 	base: Mount[]
 	back: (Layer & { path: string; write: boolean })[]
-	/** An empty file, to lie over hidden files. */
-	empty: string
+	/** What lies over hidden files and folders: empty, and not writable by commands. */
+	emptyFile: string
+	emptyFolder: string
 	/** Bytes of each private folder. */
 	tmpBytes: number
 	cwd: string
@@ -49,8 +51,8 @@ export interface PolicyOptions {
 	caches: string[]
 	denyRead: string[]
 	tmpBytes: number
-	/** An empty file that commands cannot write, to lie over hidden files. */
-	empty: string
+	emptyFile: string
+	emptyFolder: string
 	filter: boolean
 }
 
@@ -67,22 +69,8 @@ export interface PolicyBuilder {
 	}): Policy
 }
 
-const procReadOnly = ['sys', 'irq', 'bus', 'fs', 'acpi', 'scsi', 'asound', 'tty', 'driver', 'mtrr', 'sysrq-trigger']
-const procHidden = [
-	'kcore',
-	'keys',
-	'key-users',
-	'timer_list',
-	'kallsyms',
-	'kmsg',
-	'config.gz',
-	'latency_stats',
-	'sched_debug',
-	'kpagecount',
-	'kpageflags',
-	'vmallocinfo',
-	'slabinfo',
-]
+/** Names of keys, and on some kernels of every process. The rest of /proc that matters asks for capabilities. */
+const procHidden = ['keys', 'timer_list', 'sched_debug', 'latency_stats']
 /** Where daemons keep their sockets and programs their scratch; a command gets empty ones. */
 const privateFolders = ['/run', '/var/run', '/tmp', '/var/tmp', '/dev/shm']
 /** Mounts that bound what is masked, protected and bound in one command, so that a planted tree cannot make each start slow. */
@@ -90,8 +78,21 @@ const maxNested = 32
 const maxSockets = 64
 const maxGlobMatches = 500
 
-const existing = (folder: string, names: string[]): string[] =>
-	names.map((name) => join(folder, name)).filter((path) => lstat(path))
+/** Which of `names` (parts by /) are there: one listing of the folder instead of an lstat for each of a hundred names. */
+const existing = (folder: string, names: string[]): string[] => {
+	let entries: Set<string>
+	try {
+		entries = new Set(readdirSync(folder))
+	} catch {
+		return names.map((name) => join(folder, name)).filter((path) => lstat(path))
+	}
+	return names.flatMap((name) => {
+		const slash = name.indexOf('/')
+		if (!entries.has(slash < 0 ? name : name.slice(0, slash))) return []
+		const path = `${folder}/${name}`
+		return slash < 0 || lstat(path) ? [path] : []
+	})
+}
 
 const fail = (what: string, path: string, hint: string): never => {
 	throw new UserError(`${what}: ${path}`, hint)
@@ -114,10 +115,7 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 			fail('This folder holds secrets and cannot be a working root', root, 'Start Garuda in a project folder.')
 	}
 	const uid = process.getuid?.() ?? -1
-	const proc = {
-		readOnly: existing('/proc', procReadOnly),
-		hidden: existing('/proc', procHidden),
-	}
+	const hiddenProc = existing('/proc', procHidden)
 	const folders = privateFolders.filter((path) => lstat(path)?.isDirectory())
 	const system = uid === 0 ? systemSecrets.filter((path) => lstat(path)) : []
 	const homes = [
@@ -173,10 +171,10 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 			for (const path of [...system, ...denied(), ...sockets.slice(0, maxSockets), ...boundSockets(mounts, tmp)])
 				hide(path)
 			return {
-				procReadOnly: proc.readOnly,
-				procHidden: proc.hidden,
+				procHidden: hiddenProc,
 				...arrange(mounts, layer, own, tmp),
-				empty: options.empty,
+				emptyFile: options.emptyFile,
+				emptyFolder: options.emptyFolder,
 				tmpBytes: options.tmpBytes,
 				cwd,
 				env: { ...commandEnvironment(options.env, home, options.envAllow), TMPDIR: '/tmp', ...env },
@@ -242,7 +240,7 @@ const arrange = (
 		base: [...base, ...mountPoints(base, tmp)],
 		pins: shallowFirst(useful.filter((path) => !hidden(path))),
 		protect: protect.filter((path) => !hidden(path)),
-		masks: outer,
+		masks: outer.map((mask) => (back.some(({ path }) => below(path, mask.path)) ? { ...mask, holds: true } : mask)),
 		back,
 	}
 }
@@ -312,7 +310,7 @@ export const aliases = (home: string, mountinfo: string): string[] => {
 		.split('\n')
 		.map((line) => line.split(' '))
 		.filter((fields) => fields.length > 6)
-		.map((fields) => ({ device: fields[2]!, root: unescape(fields[3]!), point: unescape(fields[4]!) }))
+		.map((fields) => ({ device: fields[2]!, root: unescaped(fields[3]!), point: unescaped(fields[4]!) }))
 	const holder = mounts
 		.filter(({ point }) => inside(home, point))
 		.reduce<(typeof mounts)[number] | undefined>(
@@ -333,7 +331,7 @@ export const aliases = (home: string, mountinfo: string): string[] => {
 		})
 }
 
-const unescape = (field: string): string =>
+const unescaped = (field: string): string =>
 	field.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)))
 
 /**

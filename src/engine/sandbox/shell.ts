@@ -25,14 +25,13 @@ const shellArguments = (shell: string): string[] => (shell.endsWith('bash') ? ['
 
 /**
  * Limits that bind the command and its children. Processes are counted for each user namespace, so the sandbox's own; global
- * root is exempt, for whom the executor counts. A high OOM score makes the kernel end the command before the user's editor.
+ * root is exempt, for whom the executor counts.
  */
 const limitText = (limits: ShellLimits, shell: string, sandboxed: boolean): string => {
 	const unit = shell.endsWith('bash') ? 1024 : 512
 	const parts = ['ulimit -c 0']
 	if (sandboxed && limits.processes > 0) parts.push(`ulimit -u ${limits.processes}`)
 	if (sandboxed && limits.fileBytes > 0) parts.push(`ulimit -f ${Math.ceil(limits.fileBytes / unit)}`)
-	if (sandboxed) parts.push('echo 800 >|/proc/self/oom_score_adj')
 	return `{ ${parts.join('; ')}; } 2>/dev/null; `
 }
 

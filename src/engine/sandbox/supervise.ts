@@ -24,6 +24,8 @@ export interface Control {
 	term(pid: number, status: string): void
 	/** Ends everything at once. */
 	kill(pid: number, status: string): void
+	/** The first word on the status pipe. */
+	started?(status: string): void
 	/** Called about every 200 ms: a reason to end the command, or nothing. */
 	check?(pid: number, status: string): string | undefined
 	/** After the child ended: ends what it left behind; how many there were. */
@@ -111,7 +113,9 @@ export const supervise = async (
 	let status = ''
 	if (launch.status)
 		read(child.stdio[3 + launch.feeds.length] as Readable, (bytes) => {
+			const first = status === ''
 			if (status.length < 65_536) status += Buffer.from(bytes).toString('latin1')
+			if (first) control.started?.(status)
 		})
 
 	let timedOut = false

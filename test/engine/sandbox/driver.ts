@@ -1,0 +1,29 @@
+// Runs the suite, or one other errand, as whoever starts it, and prints the outcome as JSON; for the tests that need another user.
+import { mkdirSync } from 'node:fs'
+import { createExecutor } from '../../../src/engine/sandbox/index.ts'
+import { attackScripts, runSuite } from './suite.ts'
+
+const [errand, ...rest] = process.argv.slice(2) as [string, ...string[]]
+const never = new AbortController().signal
+
+if (errand === 'suite') console.log(JSON.stringify(await runSuite('user', attackScripts(rest[0]!), true)))
+else if (errand === 'choose' || errand === 'run') {
+	// root, home, tmp[, script]
+	const [root, home, tmp, script] = rest as [string, string, string, string]
+	for (const path of [root, home, tmp]) mkdirSync(path, { recursive: true })
+	const options = {
+		root,
+		extraDirs: [],
+		home,
+		tmp,
+		env: process.env,
+		profile: 'standard' as const,
+		writePaths: [],
+		envAllow: [],
+		caches: [],
+	}
+	const { executor, notice, reason } = await createExecutor({ ...options, executor: 'auto', limits: { processes: 40 } })
+	const result = errand === 'run' ? await executor.run({ script, cwd: root, timeoutMs: 10_000 }, never) : undefined
+	console.log(JSON.stringify({ kind: executor.kind, notice, reason, result }))
+	await executor.close()
+}

@@ -1,0 +1,389 @@
+// How commands run and end: output, signals, time, what is left behind, inside the sandbox and on the host.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import { ToolError } from '../../../src/engine/errors.ts'
+import type { Executor, RunSpec } from '../../../src/engine/ports.ts'
+import { createExecutor } from '../../../src/engine/sandbox/index.ts'
+import { type Fixture, makeFixture } from './fixture.ts'
+
+const never = new AbortController().signal
+const alive = (mark: string): boolean => {
+	try {
+		return execFileSync('pgrep', ['-f', mark], { encoding: 'utf8' }).trim() !== ''
+	} catch {
+		return false
+	}
+}
+const gone = async (mark: string) => {
+	for (let tries = 0; tries < 50 && alive(mark); tries++) await delay(10)
+	return !alive(mark)
+}
+let number = 0
+/** A number of seconds that no other process sleeps. */
+const nap = () => `7${process.pid}.${++number}`
+
+for (const where of ['sandbox', 'host'] as const)
+	describe(`sandbox: running on the ${where}`, () => {
+		let fixture: Fixture
+		let executor: Executor
+		const run = (script: string, more: Partial<RunSpec> = {}, signal = never) =>
+			executor.run({ script, cwd: fixture.root, timeoutMs: 10_000, ...more }, signal)
+
+		before(async () => {
+			fixture = makeFixture()
+			executor = (await createExecutor(fixture.options({ executor: where, limits: { graceMs: 300 } }))).executor
+		})
+		after(async () => {
+			await executor.close()
+			await fixture.remove()
+		})
+
+		it('B01 a background child does not hold the turn, and is counted and ended', async () => {
+			const [plain, redirected, twice] = [nap(), nap(), nap()]
+			const start = performance.now()
+			const first = await run(`sleep ${plain} & echo done`)
+			expect(first).to.include({ output: 'done\n', code: 0, survivors: 1 })
+			const second = await run(`sleep ${redirected} >/dev/null 2>&1 & echo $! >/dev/null`)
+			expect(second).to.include({ output: '', code: 0, survivors: 1 })
+			expect(await run(`(sleep ${twice} &); (sleep ${twice} &); true`)).to.include({ survivors: 2 })
+			expect(performance.now() - start).to.be.below(5_000)
+			for (const mark of [plain, redirected, twice]) expect(await gone(`sleep ${mark}`)).to.equal(true)
+		})
+
+		it('B02 no orphan after a timeout, a subshell or a session of its own', async () => {
+			const [nested, flood, daemon] = [nap(), nap(), nap()]
+			expect(await run(`sh -c "sleep ${nested} & sleep ${nested}"`, { timeoutMs: 200 })).to.include({ timedOut: true })
+			await run(`(while :; do sleep ${flood}; done >/dev/null &) ; true`)
+			await run(`setsid sh -c 'setsid sleep ${daemon} &' & sleep 0.1; true`)
+			for (const mark of [nested, flood, daemon]) expect(await gone(`sleep ${mark}`), mark).to.equal(true)
+		})
+
+		it('B02 closing the session ends what still runs', async () => {
+			const other = (await createExecutor(fixture.options({ executor: where }))).executor
+			const mark = nap()
+			const running = other.run({ script: `sleep ${mark}`, cwd: fixture.root, timeoutMs: 60_000 }, never)
+			await delay(100)
+			await other.close()
+			await other.close()
+			expect((await running).cancelled).to.equal(true)
+			expect(await gone(`sleep ${mark}`)).to.equal(true)
+		})
+
+		it('B04 nothing waits for a pager or an editor', async () => {
+			const { output } = await run(
+				'git log; echo "$PAGER $GIT_PAGER $MANPAGER"; git -c user.name=a -c user.email=b commit --allow-empty; echo "code $?"',
+			)
+			expect(output).to.include('cat cat cat')
+			expect(output).to.include('There is no editor here')
+			expect(output).to.include('code 1')
+			expect(await run('git -c user.name=a -c user.email=b rebase -i --root')).to.include({ code: 1 })
+			expect((await run('GIT_TERMINAL_PROMPT= ; echo "$EDITOR"; sh -c "$EDITOR"')).code).to.equal(1)
+		})
+
+		it('B08 characters split over chunks stay whole', async () => {
+			const long = await run(`perl -e 'print "\\xe4\\xbd\\xa0" x 50000'`, { maxOutput: 100_000 })
+			expect(long.output).to.equal('你'.repeat(50_000))
+			const slow = await run(`printf '\\xf0\\x9f'; sleep 0.1; printf '\\x98\\x80'`)
+			expect(slow.output).to.equal('😀')
+			expect((await run(`printf 'a\\xffb\\xf0\\x9f'`)).output).to.equal('a\ufffdb\ufffd')
+		})
+
+		it('dos-03 a flood keeps its head and tail, in bounded memory', async () => {
+			const result = await run('echo first; yes | head -c 30000000; echo last', { maxOutput: 1_000 })
+			expect(result.bytes).to.equal(30_000_011)
+			expect(result.output)
+				.to.match(/^first\ny\n/)
+				.and.match(/y\nlast\n$/)
+				.and.match(/29,999,011 characters left out/)
+			const before = process.memoryUsage().rss
+			const flood = await run('yes', { timeoutMs: 400 })
+			expect(flood).to.include({ timedOut: true, code: null })
+			expect(flood.output.length).to.be.below(31_000)
+			expect(process.memoryUsage().rss - before).to.be.below(200 * 2 ** 20)
+			expect((await run('yes', { timeoutMs: 200, separate: true, onOutput: () => {} })).output.length).to.be.below(
+				31_000,
+			)
+		})
+
+		it('B14 exit codes and signals are the real ones', async () => {
+			expect(await run('false; true')).to.include({ code: 0, signal: null })
+			expect(await run('exit 3')).to.include({ code: 3, signal: null })
+			expect(await run('kill -9 $$')).to.include({ code: null, signal: 'SIGKILL' })
+			expect(await run('grep x /dev/null')).to.include({ code: 1 })
+			expect(await run('false | true')).to.include({ code: 0 })
+			expect(await run('exit 137')).to.include({ code: 137, signal: null })
+			expect(await run('echo part; sleep 20', { timeoutMs: 200 })).to.include({
+				code: null,
+				signal: 'SIGTERM',
+				timedOut: true,
+				output: 'part\n',
+			})
+			expect(
+				await executor.run({ argv: ['sh', '-c', 'echo "$0"; exit 4'], cwd: fixture.root, timeoutMs: 5_000 }, never),
+			).to.include({ code: 4 })
+			expect(await executor.run({ argv: ['no-such-program'], cwd: fixture.root, timeoutMs: 5_000 }, never)).to.include({
+				code: 127,
+			})
+		})
+
+		it('B16 a fresh bash without rc files, aliases or inherited options', async () => {
+			for (const name of ['.bashrc', '.bash_profile', '.zshrc'])
+				writeFileSync(join(fixture.home, name), 'echo RC; alias rm="rm -i"; set -o noclobber\n')
+			const result = await run(
+				'echo "$0 $BASH_ENV$ENV"; echo a > f2; echo b > f2; rm f2; shopt expand_aliases; echo $-',
+				{ env: {} },
+			)
+			expect(result.output)
+				.to.match(/^\/bin\/bash \n/)
+				.and.not.include('RC')
+				.and.include('expand_aliases \toff')
+			expect(result.code).to.equal(0)
+			const other = (
+				await createExecutor(
+					fixture.options({
+						executor: where,
+						env: { ...fixture.env, BASH_ENV: join(fixture.root, 'rc.sh'), ENV: join(fixture.root, 'rc.sh') },
+					}),
+				)
+			).executor
+			expect(
+				(
+					await other.run(
+						{ script: 'echo "[$FROM_RC]"; sh -c "echo [\\$FROM_RC]"', cwd: fixture.root, timeoutMs: 5_000 },
+						never,
+					)
+				).output,
+			).to.equal('[]\n[]\n')
+			await other.close()
+		})
+
+		it('the output is a real pipe: /dev/stdout, /dev/stderr and /dev/stdin can be opened', async () => {
+			const result = await run('echo a >/dev/stderr; echo b | tee /dev/stdout >/dev/null; cat /dev/stdin', {
+				stdin: 'given',
+			})
+			expect(result.output).to.equal('a\nb\ngiven')
+		})
+
+		it('B12 says where the shell stood, also after exit, and refuses a folder that is gone', async () => {
+			expect((await run('cd sub; false')).cwd).to.equal(join(fixture.root, 'sub'))
+			expect((await run('cd /; exit 2')).cwd).to.equal('/')
+			expect((await run('mkdir gone; cd gone; rmdir ../gone')).cwd).to.equal(undefined)
+			const error = await executor
+				.run({ script: 'true', cwd: join(fixture.root, 'gone'), timeoutMs: 1_000 }, never)
+				.catch((each) => each)
+			expect(error).to.be.instanceOf(ToolError)
+			expect(error.message).to.include('gone')
+		})
+
+		it('a planted end report is neither followed nor waited for', async () => {
+			const secret = join(fixture.base, 'outside.txt')
+			writeFileSync(secret, '0 0\n/planted\n')
+			const planted = await run(
+				`trap - EXIT; f=$(echo .garuda-none); for t in "$TMPDIR"; do ln -sf ${secret} "$t/$f.end"; done; mkfifo "$TMPDIR/x-$$"`,
+			)
+			expect(planted.code).to.equal(0)
+			expect(planted.cwd).to.equal(undefined)
+			expect(existsSync(secret)).to.equal(true)
+		})
+
+		it('keeps stdout and stderr apart when asked, else in order', async () => {
+			expect(await run('echo o; echo e >&2', { separate: true })).to.include({ output: 'o\n', stderr: 'e\n' })
+			expect(await run('for i in 1 2 3; do echo o$i; echo e$i >&2; done')).to.include({
+				output: 'o1\ne1\no2\ne2\no3\ne3\n',
+				stderr: '',
+			})
+		})
+
+		it('a script longer than an argument can be still runs', async () => {
+			const { output, cwd } = await run(`cd sub\n${': xxxxxxxxxxxxxxxxxxxxxxxx\n'.repeat(8_000)}echo end`)
+			expect(output).to.equal('end\n')
+			expect(cwd).to.equal(join(fixture.root, 'sub'))
+			expect((await run('true').then(() => run('ls -A "$TMPDIR"'))).output).to.not.include('.sh')
+		})
+
+		it('T10 on a timeout the command hears TERM and may clean up; one that ignores it is killed after the grace', async () => {
+			expect(await run("trap 'echo cleaned; exit 5' TERM; sleep 20", { timeoutMs: 200 })).to.include({
+				output: 'cleaned\n',
+				code: 5,
+				timedOut: true,
+			})
+			const start = performance.now()
+			const stubborn = await run("trap '' TERM; while :; do sleep 0.05; done", { timeoutMs: 200 })
+			expect(stubborn).to.include({ code: null, signal: 'SIGKILL', timedOut: true })
+			expect(performance.now() - start).to.be.within(450, 3_000)
+		})
+
+		it('an abort ends the whole tree, also one before the start', async () => {
+			const stop = new AbortController()
+			const mark = nap()
+			const running = run(`sh -c 'sleep ${mark} & wait'`, {}, stop.signal)
+			setTimeout(() => stop.abort(), 100)
+			expect(await running).to.include({ cancelled: true, timedOut: false })
+			expect(await gone(`sleep ${mark}`)).to.equal(true)
+			expect(await run('echo never; sleep 5', {}, AbortSignal.abort())).to.include({ cancelled: true })
+		})
+
+		it('progress comes as decoded text while it runs', async () => {
+			const seen: string[] = []
+			await run('echo one; sleep 0.25; echo two', { onOutput: (text) => seen.push(text) })
+			expect(seen).to.deep.equal(['one\n', 'two\n'])
+		})
+
+		it('many commands at once keep their outputs apart', async () => {
+			const outputs = await Promise.all(
+				Array.from({ length: 12 }, (_, index) => run(`echo ${index}; sleep 0.02; echo ${index}`)),
+			)
+			expect(outputs.map(({ output }) => output)).to.deep.equal(
+				Array.from({ length: 12 }, (_, index) => `${index}\n${index}\n`),
+			)
+		})
+	})
+
+describe('sandbox: limits and refusals', () => {
+	let fixture: Fixture
+	beforeEach(() => {
+		fixture = makeFixture()
+	})
+	afterEach(() => fixture.remove())
+	const use = async <T>(
+		more: Parameters<Fixture['options']>[0],
+		act: (executor: Executor) => Promise<T>,
+	): Promise<T> => {
+		const { executor } = await createExecutor(fixture.options(more))
+		try {
+			return await act(executor)
+		} finally {
+			await executor.close()
+		}
+	}
+
+	it('dos-01 a fork bomb is ended and named', async () => {
+		const result = await use({ limits: { processes: 60 } }, (executor) =>
+			executor.run({ script: 'f() { f | f & }; f; sleep 5', cwd: fixture.root, timeoutMs: 8_000 }, never),
+		)
+		expect(result.durationMs).to.be.below(7_000)
+		expect(`${result.output}${result.wall?.wall}`).to.match(/more than 60 processes|fork/)
+		expect(result.wall?.wall).to.equal('process')
+		const fine = await use({ limits: { processes: 60 } }, (executor) =>
+			executor.run(
+				{ script: 'for i in $(seq 20); do sleep 0.3 & done; wait; echo ok', cwd: fixture.root, timeoutMs: 8_000 },
+				never,
+			),
+		)
+		expect(fine.output).to.equal('ok\n')
+	})
+
+	it('dos-02 private memory folders and single files have a size; short memory ends the command first', async () => {
+		const result = await use({ limits: { tmpBytes: 1_000_000, fileBytes: 500_000 } }, (executor) =>
+			executor.run(
+				{
+					script:
+						'for d in /run /var/tmp /dev/shm; do for i in 1 2 3 4; do head -c 400000 /dev/zero > $d/x$i || echo "full $d"; done; done; head -c 900000 /dev/zero > big; stat -c %s big; cat /proc/self/oom_score_adj',
+					cwd: fixture.root,
+					timeoutMs: 8_000,
+				},
+				never,
+			),
+		)
+		for (const folder of ['/run', '/var/tmp', '/dev/shm']) expect(result.output).to.include(`full ${folder}`)
+		expect(result.output).to.match(/\n500\d{3}\n800\n$|\n499\d{3}\n800\n$/)
+	})
+
+	it('strict refuses a run outside and blocks Unix sockets; standard allows both', async () => {
+		const socket = `perl -e 'use Socket; print socket(S, AF_UNIX, SOCK_STREAM, 0) ? "unix " : "no ", socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) ? "pair" : "none"'`
+		await use({ profile: 'strict' }, async (executor) => {
+			const refused = await executor
+				.run({ script: 'true', cwd: fixture.root, timeoutMs: 1_000, outside: true }, never)
+				.catch((error) => error)
+			expect(refused).to.be.instanceOf(ToolError)
+			expect((await executor.run({ script: socket, cwd: fixture.root, timeoutMs: 5_000 }, never)).output).to.equal(
+				'no pair',
+			)
+		})
+		await use({}, async (executor) => {
+			expect((await executor.run({ script: socket, cwd: fixture.root, timeoutMs: 5_000 }, never)).output).to.equal(
+				'unix pair',
+			)
+			const outside = await executor.run(
+				{ script: 'cat ~/.netrc; echo "[$ANTHROPIC_API_KEY]"', cwd: fixture.root, timeoutMs: 5_000, outside: true },
+				never,
+			)
+			expect(outside.output).to.equal('SECRETTOKEN[]\n')
+		})
+	})
+
+	it('proc-14 when Garuda is killed nothing of the command is left', async () => {
+		const mark = nap()
+		const driver = new URL('./driver.ts', import.meta.url).pathname
+		const child = (await import('node:child_process')).spawn(
+			process.execPath,
+			[driver, 'run', fixture.root, fixture.home, fixture.tmp, `setsid sleep ${mark} & sleep ${mark}`],
+			{ stdio: 'ignore', env: fixture.env.PATH ? { PATH: fixture.env.PATH } : {} },
+		)
+		for (let tries = 0; tries < 300 && !alive(`sleep ${mark}$`); tries++) await delay(10)
+		expect(alive(`sleep ${mark}$`)).to.equal(true)
+		child.kill('SIGKILL')
+		expect(await gone(`sleep ${mark}$`)).to.equal(true)
+	})
+
+	it('proc-25 a root whose name tries to be flags', async () => {
+		const odd = join(fixture.base, "a\n--bind\n/\n/ 'b'")
+		mkdirSync(odd)
+		const result = await use({ root: odd }, (executor) =>
+			executor.run({ script: 'touch in; touch "$HOME/out" /usr/out; pwd', cwd: odd, timeoutMs: 5_000 }, never),
+		)
+		expect(existsSync(join(odd, 'in'))).to.equal(true)
+		expect(existsSync(join(fixture.home, 'out'))).to.equal(false)
+		expect(result.output).to.include('--bind')
+	})
+
+	it('link-10 a root that is a link is pinned to its real path once', async () => {
+		const link = join(fixture.base, 'link')
+		symlinkSync(fixture.root, link)
+		await use({ root: link }, async (executor) => {
+			rmSync(link)
+			symlinkSync(fixture.home, link)
+			const result = await executor.run(
+				{ script: `touch "${fixture.root}/in"; touch "$HOME/out"`, cwd: fixture.root, timeoutMs: 5_000 },
+				never,
+			)
+			expect(result.wall?.wall).to.equal('write')
+			expect([existsSync(join(fixture.root, 'in')), existsSync(join(fixture.home, 'out'))]).to.deep.equal([true, false])
+		})
+	})
+
+	it('a mount point planted as a link in the session folder leads nowhere', async () => {
+		await use({}, async (executor) => {
+			const name = fixture.base.split('/')[2]!
+			const plant = await executor.run(
+				{ script: `mv /tmp/${name} /tmp/moved; ls -d /tmp/moved`, cwd: fixture.root, timeoutMs: 5_000 },
+				never,
+			)
+			expect(plant.output).to.match(/busy/i)
+			rmSync(join(fixture.tmp, name), { recursive: true, force: true })
+			symlinkSync('../../oldroot/var/tmp', join(fixture.tmp, name))
+			expect(await executor.run({ script: 'echo fine', cwd: fixture.root, timeoutMs: 5_000 }, never)).to.include({
+				output: 'fine\n',
+			})
+		})
+	})
+
+	it('secret-10 a secret made after the start is hidden from the next command', async () => {
+		rmSync(join(fixture.home, '.aws'), { recursive: true })
+		await use({}, async (executor) => {
+			const script = `cat ~/.aws/credentials ~/.vault-token 2>&1 | tr -d '\\n'`
+			expect((await executor.run({ script, cwd: fixture.root, timeoutMs: 5_000 }, never)).output).to.include(
+				'No such file',
+			)
+			mkdirSync(join(fixture.home, '.aws'))
+			writeFileSync(join(fixture.home, '.aws/credentials'), 'LATER')
+			expect((await executor.run({ script, cwd: fixture.root, timeoutMs: 5_000 }, never)).output).to.not.include(
+				'LATER',
+			)
+			expect(readFileSync(join(fixture.home, '.aws/credentials'), 'utf8')).to.equal('LATER')
+		})
+	})
+})
