@@ -215,3 +215,14 @@ export const listFolder = async (real: string, way: Way): Promise<string[]> => {
 		await folder.close()
 	}
 }
+
+/** Whether a real path is a folder right now; false for anything else, also for what cannot be opened. */
+export const isFolder = async (real: string): Promise<boolean> => {
+	try {
+		const folder = await openFolder(real, await wayHere())
+		await folder.close()
+		return true
+	} catch {
+		return false
+	}
+}

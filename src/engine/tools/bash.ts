@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ToolError } from '../errors.ts'
 import { shownPath } from '../files/guard.ts'
+import { isFolder } from '../files/open.ts'
 import type { RunResult, Tool, ToolContext, ToolResult } from '../ports.ts'
 import { asShown, clip, oneLine, visible } from '../text.ts'
 
@@ -81,7 +82,7 @@ const keepCwd = async (result: RunResult, ctx: ToolContext): Promise<string[]> =
 	const before = ctx.state.cwd
 	if (result.cwd === undefined || result.cwd === before) return []
 	const resolved = await ctx.files.resolve(result.cwd).catch(() => null)
-	if (resolved?.inside && resolved.exists && !resolved.sensitive && (await isFolder(resolved.path, ctx))) {
+	if (resolved?.inside && resolved.exists && !resolved.sensitive && (await isFolder(resolved.path))) {
 		ctx.state.cwd = resolved.path
 		return resolved.path === before ? [] : [`the next command starts in ${shownPath(resolved.shown)}`]
 	}
@@ -91,19 +92,11 @@ const keepCwd = async (result: RunResult, ctx: ToolContext): Promise<string[]> =
 	]
 }
 
-/** The guard says "a folder" for one; anything else, or nothing, is none. */
-const isFolder = (path: string, ctx: ToolContext): Promise<boolean> =>
-	ctx.files.readPart(path, 0, 0).then(
-		() => false,
-		(error) => error instanceof ToolError && /is a folder/.test(error.message),
-	)
-
 /** The folder to run in, with a note when the one before is gone. */
 const startCwd = async (ctx: ToolContext): Promise<{ cwd: string; notes: string[] }> => {
 	const { cwd } = ctx.state
 	const resolved = await ctx.files.resolve(cwd).catch(() => null)
-	if (resolved?.inside && resolved.exists && resolved.path === cwd && (await isFolder(cwd, ctx)))
-		return { cwd, notes: [] }
+	if (resolved?.inside && resolved.exists && resolved.path === cwd && (await isFolder(cwd))) return { cwd, notes: [] }
 	ctx.state.cwd = ctx.root
 	return { cwd: ctx.root, notes: [`the previous folder ${shownPath(cwd)} is gone: this ran in ${shownPath(ctx.root)}`] }
 }

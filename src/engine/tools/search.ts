@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ToolError } from '../errors.ts'
 import { shownPath } from '../files/guard.ts'
-import { wayHere } from '../files/open.ts'
+import { isFolder, wayHere } from '../files/open.ts'
 import type { ResolvedPath, ToolContext } from '../ports.ts'
 import type { SearchJob, SearchMessage, SearchResult } from './grep-worker.ts'
 
@@ -86,17 +86,10 @@ export const searchBase = async (
 	if (resolved.sensitive)
 		throw new ToolError(`${shownPath(resolved.shown)} is off limits for the file tools: ${resolved.sensitive}.`)
 	const common = { roots: ctx.files.roots, home: ctx.home }
-	// One byte of it tells a file from a folder through the guard.
-	const isFile = await ctx.files.readPart(resolved.path, 0, 0).then(
-		() => true,
-		(error) => {
-			if (error instanceof ToolError && /is a folder/.test(error.message)) return false
-			throw error
-		},
-	)
-	return isFile
-		? { ...common, base: dirname(resolved.path), file: basename(resolved.path) }
-		: { ...common, base: resolved.path }
+	if (await isFolder(resolved.path)) return { ...common, base: resolved.path }
+	// Not a folder: the guard says whether it is a file, and if not, what it is.
+	await ctx.files.readPart(resolved.path, 0, 0)
+	return { ...common, base: dirname(resolved.path), file: basename(resolved.path) }
 }
 
 /** What was left out, in brackets, so that a short list is not taken for the whole truth; '' when nothing was. */

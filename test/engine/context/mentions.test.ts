@@ -126,7 +126,7 @@ describe('mentions', () => {
 	})
 
 	it('E10 text with $ sequences is attached once and unchanged', async () => {
-		const text = "price $& and $' and $` and $$ and ${x}\n"
+		const text = "price $& and $' and $` and $$ and $<n>\n"
 		await s.put('SKILL.md', text)
 		expect((await expand('@SKILL.md')).attachments[0]!.text).to.equal(`1\t${text}[lines 1-1 of 1: the whole file]`)
 	})
