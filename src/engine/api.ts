@@ -1,5 +1,5 @@
 // The engine's face: what a front end or a program that embeds Garuda sees. Types only.
-import type { Approver, Clock, Executor, ModelClient, SessionStore, SessionSummary, Snapshots } from './ports.ts'
+import type { Approver, Clock, Executor, ModelClient, SessionSummary, Snapshots } from './ports.ts'
 import type {
 	AgentEvent,
 	ApprovalRequest,
@@ -32,6 +32,8 @@ export interface EngineOptions {
 	mode?: Mode
 	/** A fixed approval list in the grammar of the settings' rules: what it does not cover is denied, never asked. */
 	allow?: string[]
+	/** Changes of files inside the root need no question. */
+	acceptEdits?: boolean
 	limits?: { steps?: number; tokens?: number; cost?: number }
 	appendSystemPrompt?: string
 	version?: string
@@ -48,7 +50,6 @@ export interface EngineOptions {
 		client?: ModelClient
 		spec?: ModelSpec
 		executor?: Executor
-		store?: SessionStore
 		snapshots?: Snapshots
 		clock?: Clock
 	}

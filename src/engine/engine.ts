@@ -10,8 +10,9 @@ import { loadSettings } from './config/settings.ts'
 import { codeOf, UserError } from './errors.ts'
 import type { LiveSession } from './live-session.ts'
 import { createModelChoice } from './model-choice.ts'
+import { originOf } from './origin.ts'
 import type { Http } from './net/http.ts'
-import type { SessionStore } from './ports.ts'
+import type { GarudaSessions } from './session/journal.ts'
 
 /**
  * Makes the engine. Nothing is read or started before it is asked for; UserErrors come from `open` and the lists.
@@ -41,8 +42,7 @@ export function createEngine(options: EngineOptions): Garuda {
 		return rootPath
 	}
 
-	async function store(redactor = createRedactor('list')): Promise<SessionStore> {
-		if (options.ports?.store) return options.ports.store
+	async function store(redactor = createRedactor('list')): Promise<GarudaSessions> {
 		const real = await root()
 		const { createSessionStore } = await import('./session/journal.ts')
 		const place = garudaPaths(options.home, real, options.garudaHome)
@@ -50,7 +50,7 @@ export function createEngine(options: EngineOptions): Garuda {
 			root: real,
 			projectDir: place.project.dir,
 			index: place.sessions,
-			origin: origin(options),
+			origin: await originOf(place.home, options.hostname ?? 'this-machine', options.uid ?? 0),
 			redactor,
 			clock,
 			version: options.version ?? '0',
@@ -106,9 +106,6 @@ export function createEngine(options: EngineOptions): Garuda {
 		},
 	}
 }
-
-/** Whose journals these are: a file written by another machine or user is not trusted on resume. */
-const origin = (options: EngineOptions): string => `${options.hostname ?? 'this-machine'}/${options.uid ?? 0}`
 
 async function realFolder(path: string, what: string): Promise<string> {
 	if (!isAbsolute(path)) throw new UserError(`${what} is no absolute path: ${path}`)

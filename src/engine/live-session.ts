@@ -6,15 +6,27 @@ import { type Compaction, createCompaction } from './context/compact.ts'
 import { expandMentions } from './context/mentions.ts'
 import { messageOf, UserError } from './errors.ts'
 import { asEvents, History, type RecordOf } from './history.ts'
-import type { Clock, ModelClient, Redactor, SessionRecord, SessionWriter, Snapshots, Tool, ToolState } from './ports.ts'
+import type { Decider } from './permission/decider.ts'
+import type {
+	Clock,
+	ModelClient,
+	Redactor,
+	ResolvedPath,
+	SessionRecord,
+	SessionWriter,
+	Snapshots,
+	Tool,
+	ToolState,
+} from './ports.ts'
 import { schemaCheck } from './schema-check.ts'
-import type { Turnmark } from './session/resume.ts'
+import { messagesBefore, type Turnmark } from './session/resume.ts'
+import type { GarudaSnapshots } from './session/snapshots.ts'
 import { titleOf } from './session/title.ts'
 import { oneLine } from './text.ts'
 import { createGate, type Gate, type GateDeps } from './tools/invoke.ts'
 import { runTurn } from './turn.ts'
 import type {
-	AgentEvent,
+	AgentEvent, CallInfo,
 	Effort,
 	Json,
 	Message,
@@ -41,12 +53,12 @@ export interface ModelChoice {
 export interface SessionStart {
 	messages: Message[]
 	turns: Turnmark[]
+	/** The redo stack: each turn and the whole conversation after its redo. */
 	undone: { mark: Turnmark; messages: Message[] }[]
+	nextTurn: number
 	title: string | null
 	usage: Usage
 	stoppedMidway: boolean
-	/** Why undo cannot be trusted on this journal, or null. */
-	undoProblem: string | null
 }
 
 export interface SessionParts {
@@ -65,16 +77,12 @@ export interface SessionParts {
 		GateDeps,
 		'mode' | 'emit' | 'record' | 'beforeChange' | 'decide' | 'remember' | 'tools' | 'state' | 'redactor' | 'root'
 	>
-	decide(
-		tool: Tool,
-		info: Parameters<GateDeps['decide']>[1],
-		effect: Parameters<GateDeps['decide']>[2],
-		mode: Mode,
-		session: { keys: ReadonlySet<string>; acceptEdits: boolean },
-	): ReturnType<GateDeps['decide']>
+	decider: Pick<Decider, 'decide' | 'rules'>
+	/** Whether commands run in the OS sandbox. */
+	sandboxed(): Promise<boolean>
 	redactor: Redactor
 	state: ToolState
-	snapshots: Snapshots | null
+	snapshots: (Snapshots & Partial<Pick<GarudaSnapshots, 'keep'>>) | null
 	limits: { steps: number; repeatHint: number; repeatStop: number; tokens: number | null; cost: number | null }
 	compaction: { auto: boolean; reserve: number; keep: number }
 	clock: Clock
@@ -82,7 +90,6 @@ export interface SessionParts {
 	/** Makes or continues the journal; called at the first record. Null: keep none. */
 	openJournal: (() => Promise<SessionWriter>) | null
 	chooseModel(name: string): Promise<ModelChoice>
-	rules(): { text: string; kind: string; source: string }[]
 	sandboxWord(): string
 	/** Starts what the first command will need, beside the first request. */
 	warmUp(): void
@@ -113,13 +120,13 @@ export class LiveSession implements Session {
 	private usage: Usage
 	private turns: Turnmark[]
 	private undone: { mark: Turnmark; messages: Message[] }[]
+	private nextTurn: number
 	private stopped: boolean
-	private pendingNotes: string[] = []
 	private writer: Promise<SessionWriter> | null = null
 	private running: { abort: AbortController; end: Promise<TurnEnd> } | null = null
 	private channel: Channel | null = null
-	/** The state before this turn: taken beside the first request, in the journal before the first change. */
-	private snapshot: (() => Promise<{ id: string | null; note?: string } | null>) | null = null
+	/** The state before this turn. */
+	private before: Before | null = null
 	private changed = false
 	private closing: Promise<void> | null = null
 
@@ -138,6 +145,7 @@ export class LiveSession implements Session {
 		this.usage = parts.start.usage
 		this.turns = parts.start.turns
 		this.undone = parts.start.undone
+		this.nextTurn = parts.start.nextTurn
 		this.stopped = parts.start.stoppedMidway
 		const fixed = parts.system.length + JSON.stringify(parts.specs).length
 		this.log = new History(parts.start.messages, fixed, (message, record) => this.writeMessage(message, record))
@@ -149,13 +157,22 @@ export class LiveSession implements Session {
 			redactor: parts.redactor,
 			mode: () => this.modeNow,
 			emit: (event) => this.emit(event),
-			decide: (tool, info, effect, mode) =>
-				parts.decide(tool, info, effect, mode, { keys: this.sessionKeys, acceptEdits: this.acceptEdits }),
+			decide: async (tool, info, effect, mode) =>
+				parts.decider.decide({
+					...this.answers(),
+					tool: tool.name,
+					readOnlyTool: tool.readOnly,
+					info,
+					effect,
+					mode,
+					sandboxed: info.access === 'run' || effect ? await parts.sandboxed() : true,
+				}),
 			remember: (key) => this.sessionKeys.add(key),
 			record: async (entry) => this.write({ type: 'decision', time: parts.clock.now(), ...entry }),
-			beforeChange: async () => {
+			beforeChange: async ({ access, paths }) => {
 				this.changed = true
-				await this.snapshot?.()
+				await this.before?.wait()
+				if (access === 'write') await parts.snapshots?.keep?.(paths)
 			},
 		})
 		this.compaction = this.makeCompaction()
@@ -176,7 +193,6 @@ export class LiveSession implements Session {
 		return this.begin(options.signal, async (signal) => {
 			const check = options.schema === undefined ? undefined : await schemaCheck(options.schema)
 			await this.takeIn(prompt, check ? options.schema : undefined, signal)
-			this.p.warmUp()
 			return runTurn(
 				{
 					client: this.choice.client,
@@ -204,12 +220,14 @@ export class LiveSession implements Session {
 	shell(command: string, options: { signal?: AbortSignal } = {}): Turn {
 		return this.begin(options.signal, async (signal) => {
 			const started = this.p.clock.now()
+			const said = this.p.redactor.redact(command)
 			await this.mark(`!${command}`)
-			const outcome = await this.gate.invoke(
-				{ id: `user-${started.toString(36)}`, name: 'bash', input: { command } },
-				signal,
-			)
-			this.pendingNotes.push(wrap('garuda-user-command', { command, status: outcome.status }, outcome.text))
+			const text = `<garuda-note>The user runs a command of their own: ${oneLine(said, 2000)}</garuda-note>`
+			await this.log.append({ role: 'user', blocks: [{ type: 'text', text }] }, { type: 'user', prompt: `!${said}` })
+			const call = { id: `user-${started.toString(36)}`, name: 'bash', input: { command } }
+			const outcome = await this.gate.invoke(call, signal)
+			const result = wrap('garuda-user-command', { status: outcome.status }, outcome.text)
+			await this.log.append({ role: 'user', blocks: [{ type: 'text', text: result }] }, { type: 'note' })
 			const denied = outcome.status === 'denied'
 			return {
 				reason: signal.aborted || outcome.cancelTurn ? 'cancelled' : 'done',
@@ -235,10 +253,10 @@ export class LiveSession implements Session {
 		const channel = new Channel()
 		this.channel = channel
 		this.changed = false
-		const turn = this.turns.length + 1
+		const turn = this.nextTurn
 		const run = async (): Promise<TurnEnd> => {
 			let end: TurnEnd
-			this.snapshot = this.takeFrom(turn, abort.signal)
+			this.before = this.takeFrom(turn)
 			try {
 				end = await work(abort.signal)
 			} catch (error) {
@@ -259,21 +277,43 @@ export class LiveSession implements Session {
 		return { end, [Symbol.asyncIterator]: () => channel[Symbol.asyncIterator]() }
 	}
 
-	/** Starts the snapshot; the returned function awaits it and puts it into the journal once. */
-	private takeFrom(turn: number, signal: AbortSignal): () => Promise<{ id: string | null; note?: string } | null> {
-		const { snapshots } = this.p
-		if (!snapshots) return async () => null
-		const taking = snapshots.take(turn, signal).catch((error: unknown) => ({ id: null, note: messageOf(error) }))
-		let recorded: Promise<{ id: string | null; note?: string }> | null = null
-		return () => {
-			recorded ??= taking.then(async (from: { id: string | null; note?: string }) => {
-				const mark = this.turns.at(-1)
-				if (mark?.turn === turn) mark.from = from.id
-				const { id, note } = from
-				await this.write({ type: 'snapshot', time: this.p.clock.now(), turn, id, ...(note ? { note } : {}) })
-				return from
-			})
-			return recorded
+	/**
+	 * The snapshot of the state before this turn. It starts a moment after the request went out (so that it does not
+	 * delay it), or at once when a call is about to change something; awaiting it puts it into the journal, once.
+	 */
+	private takeFrom(turn: number): Before {
+		const { snapshots, clock } = this.p
+		const over = new AbortController()
+		let taking: Promise<Taken> | null = null
+		const start = () => {
+			taking ??= snapshots
+				? snapshots.take(turn, over.signal).catch((error: unknown) => ({ id: null, note: messageOf(error) }))
+				: Promise.resolve({ id: null })
+			return taking
+		}
+		let recorded: Promise<Taken> | null = null
+		void clock.sleep(warmUpMs, over.signal).then(() => {
+			if (over.signal.aborted) return
+			this.p.warmUp()
+			if (snapshots) start()
+		})
+		return {
+			wait: () => {
+				recorded ??= start().then(async (from) => {
+					if (!snapshots) return from
+					const mark = this.turns.at(-1)
+					if (mark?.turn === turn) mark.from = from.id
+					const note = from.note ? { note: from.note } : {}
+					if (from.note) this.note(from.note)
+					await this.write({ type: 'snapshot', time: clock.now(), turn, id: from.id, ...note })
+					return from
+				})
+				return recorded
+			},
+			drop: async () => {
+				over.abort()
+				await taking
+			},
 		}
 	}
 
@@ -282,16 +322,14 @@ export class LiveSession implements Session {
 		try {
 			const mark = this.turns.at(-1)
 			if (this.p.snapshots && mark?.turn === turn && this.changed) {
-				const before = await this.snapshot?.()
+				const before = await this.before?.wait()
 				const after = before?.id == null ? null : await this.p.snapshots.take(turn, new AbortController().signal)
 				mark.to = after?.id ?? null
-				const note = before?.note ?? after?.note
-				await this.write({ type: 'snapshot', time: time(), turn, id: mark.to, ...(note ? { note } : {}) })
-				if (mark.from === null || mark.to === null) {
-					const why = note ?? 'no snapshot was taken'
-					this.emit({ type: 'notice', level: 'warning', text: `This turn cannot be undone: ${why}.` })
-				}
-			}
+				await this.write({ type: 'snapshot', time: time(), turn, id: mark.to, ...(after?.note ? { note: after.note } : {}) })
+				if (after?.note) this.note(after.note)
+			} else await this.before?.drop()
+			const ended = this.turns.at(-1)
+			if (ended?.turn === turn) ended.ended = end.reason
 			const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
 			await this.write({ type: 'end', time: time(), turn, reason: end.reason, usage: { ...end.usage }, ...error })
 		} catch (error) {
@@ -311,7 +349,6 @@ export class LiveSession implements Session {
 			parts.push(this.modeNow === 'plan' ? planNote : buildNote)
 			this.modeTold = this.modeNow
 		}
-		parts.push(...this.pendingNotes.splice(0))
 		const text = neutralise(prompt.text)
 		parts.push(text)
 		if (text.includes('@')) {
@@ -319,6 +356,7 @@ export class LiveSession implements Session {
 				files: this.p.gate.files,
 				limits: this.p.gate.limits,
 				state: this.p.state,
+				permit: (resolved) => this.permitRead(resolved),
 			})
 			for (const one of attachments) parts.push(wrap('garuda-attached', { path: one.path }, one.text))
 			for (const notice of notices) this.emit({ type: 'notice', level: 'warning', text: notice })
@@ -338,18 +376,26 @@ export class LiveSession implements Session {
 		)
 	}
 
+	private answers() {
+		return { keys: this.sessionKeys, acceptEdits: this.acceptEdits, cwd: this.p.state.cwd }
+	}
+
+	/** A mention is a read by the user's own word: what would need a question is left to the agent, which asks it. */
+	private async permitRead({ path }: ResolvedPath): Promise<{ allowed: boolean; reason: string }> {
+		const info: CallInfo = { title: '', kind: 'read', access: 'read', paths: [path], key: `read:${path}` }
+		const call = { tool: 'read_file', readOnlyTool: true, info, effect: undefined, mode: this.modeNow, sandboxed: true }
+		const { decision, reason } = await this.p.decider.decide({ ...call, ...this.answers() })
+		const word = decision === 'ask' ? `${reason}; let the agent read it, and it will ask.` : reason
+		return { allowed: decision === 'allow', reason: word }
+	}
+
 	/** A new turn begins here; what was undone before it is gone. */
 	private async mark(prompt: string): Promise<void> {
 		this.undone = []
 		const words = this.p.redactor.redact(prompt)
-		this.turns.push({
-			turn: this.turns.length + 1,
-			messages: this.log.messages.length,
-			from: null,
-			to: null,
-			prompt: words,
-			ended: null,
-		})
+		const { messages } = this.log
+		const mark = { turn: this.nextTurn++, messages: messages.length, base: messages, prompt: words, ended: null }
+		this.turns.push({ ...mark, from: null, to: null })
 		if (this.title === null) {
 			this.title = titleOf(words)
 			await this.write({ type: 'title', time: this.p.clock.now(), title: this.title })
@@ -422,8 +468,6 @@ export class LiveSession implements Session {
 			replace: async (messages, before, after) => {
 				await this.write({ type: 'compaction', time: this.p.clock.now(), messages, before, after })
 				this.log.replace(messages)
-				// Turns before a compaction keep their files' snapshots, but their messages are gone.
-				for (const mark of this.turns) mark.messages = Math.min(mark.messages, messages.length)
 			},
 		})
 	}
@@ -443,17 +487,17 @@ export class LiveSession implements Session {
 	async undo(): Promise<UndoResult> {
 		const none = { done: false, restored: [], conflicts: [] }
 		if (this.running) throw new UserError('A turn is running in this session.', 'Undo after it.')
-		if (this.p.start.undoProblem !== null) return { ...none, message: this.p.start.undoProblem }
 		const mark = this.turns.at(-1)
 		if (!mark) return { ...none, message: 'There is nothing to undo in this session.' }
+		if (mark.blocked) return { ...none, message: `Turn ${mark.turn} cannot be undone: ${mark.blocked}.` }
 		if (mark.from !== null && mark.to === null && mark.ended === null && this.p.snapshots) {
 			// The turn was broken off (a crash): what is there now is taken for its end.
 			mark.to = (await this.p.snapshots.take(mark.turn, new AbortController().signal)).id
 		}
 		const moved = await this.moveFiles(mark.from, mark.to)
 		if (!moved.ok) return { ...none, conflicts: moved.conflicts, message: moved.message }
-		const messages = this.log.messages.slice(mark.messages)
-		this.log.replace(this.log.messages.slice(0, mark.messages))
+		const messages = this.log.messages
+		this.log.replace(messagesBefore(mark))
 		this.turns.pop()
 		this.undone.push({ mark, messages })
 		await this.write({ type: 'undo', time: this.p.clock.now(), turn: mark.turn })
@@ -472,9 +516,12 @@ export class LiveSession implements Session {
 		if (this.running) throw new UserError('A turn is running in this session.', 'Redo after it.')
 		const entry = this.undone.at(-1)
 		if (!entry) return { ...none, message: 'There is nothing to redo.' }
+		if (entry.mark.blocked) return { ...none, message: `Turn ${entry.mark.turn} cannot be redone: ${entry.mark.blocked}.` }
 		const moved = await this.moveFiles(entry.mark.to, entry.mark.from)
 		if (!moved.ok) return { ...none, conflicts: moved.conflicts, message: moved.message }
-		this.log.replace([...this.log.messages, ...entry.messages])
+		entry.mark.base = this.log.messages
+		entry.mark.messages = this.log.messages.length
+		this.log.replace(entry.messages)
 		this.undone.pop()
 		this.turns.push(entry.mark)
 		await this.write({ type: 'redo', time: this.p.clock.now(), turn: entry.mark.turn })
@@ -537,7 +584,7 @@ export class LiveSession implements Session {
 	}
 
 	permissions() {
-		return { rules: this.p.rules(), session: [...this.sessionKeys] }
+		return { rules: this.p.decider.rules(), session: [...this.sessionKeys] }
 	}
 
 	history(): AgentEvent[] {
@@ -570,6 +617,11 @@ export class LiveSession implements Session {
 
 	// ------------------------------------------------------------ plumbing
 
+	/** A word for the person from a part of this session (no sandbox, a full disk). */
+	note(text: string): void {
+		this.emit({ type: 'notice', level: 'warning', text })
+	}
+
 	private emit(event: AgentEvent): void {
 		this.channel?.push(event)
 		for (const listener of this.listeners) listener(event)
@@ -601,6 +653,20 @@ export class LiveSession implements Session {
 		})
 	}
 }
+
+interface Taken {
+	id: string | null
+	note?: string
+}
+
+interface Before {
+	wait(): Promise<Taken>
+	/** Nothing was changed: the snapshot is not needed. */
+	drop(): Promise<void>
+}
+
+/** Milliseconds from a prompt to the start of what only a command or a change will need. */
+const warmUpMs = 40
 
 const planNote =
 	'<garuda-note>Plan mode is on. Read, search and think; files cannot be changed and commands cannot write the project. End with a plan: what to change where, how to check it, what is uncertain.</garuda-note>'

@@ -21,12 +21,20 @@ export interface LocalServer {
  * Those that answer `GET /v1/models` in 400 ms with a list. No redirects, no key, at most 64 kB read. Whoever owns the
  * port may answer, so a found server is used only after the user said yes.
  */
-export async function localServers(http: Http, signal?: AbortSignal, ports: readonly { name: string; port: number }[] = localPorts): Promise<LocalServer[]> {
+export async function localServers(
+	http: Http,
+	signal?: AbortSignal,
+	ports: readonly { name: string; port: number }[] = localPorts,
+): Promise<LocalServer[]> {
 	const found = await Promise.all(ports.map((one) => probe(http, one, signal)))
 	return found.filter((one) => one !== null)
 }
 
-async function probe(http: Http, { name, port }: { name: string; port: number }, signal?: AbortSignal): Promise<LocalServer | null> {
+async function probe(
+	http: Http,
+	{ name, port }: { name: string; port: number },
+	signal?: AbortSignal,
+): Promise<LocalServer | null> {
 	const url = `http://127.0.0.1:${port}/v1`
 	const limit = AbortSignal.timeout(400)
 	try {
@@ -40,7 +48,11 @@ async function probe(http: Http, { name, port }: { name: string; port: number },
 		const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : null
 		if (!Array.isArray(data)) return null
 		const models = data.flatMap((one: unknown) =>
-			typeof one === 'object' && one !== null && 'id' in one && typeof one.id === 'string' && /^[\w.:@+/~-]{1,200}$/.test(one.id)
+			typeof one === 'object' &&
+			one !== null &&
+			'id' in one &&
+			typeof one.id === 'string' &&
+			/^[\w.:@+/~-]{1,200}$/.test(one.id)
 				? [one.id]
 				: [],
 		)

@@ -1,6 +1,6 @@
 // THE gate: every effect of every call passes here, before it runs and again when it wants more. Between the turn and the tools.
 import { messageOf, ToolError } from '../errors.ts'
-import type { Decision } from '../permission/decide.ts'
+import { type Decision, sessionKey } from '../permission/decide.ts'
 import type { Approver, Executor, Files, Plan, Redactor, Tool, ToolContext, ToolState } from '../ports.ts'
 import { clip, oneLine } from '../text.ts'
 import type { AgentEvent, Answer, ApprovalRequest, CallInfo, CallStatus, Choice, Effect, Json, Mode } from '../types.ts'
@@ -58,7 +58,7 @@ export interface GateDeps {
 	emit(event: AgentEvent): void
 	record(entry: DecisionEntry): Promise<void>
 	/** Resolves when the turn's snapshot is taken; awaited before the first call that can change something. */
-	beforeChange(): Promise<void>
+	beforeChange(info: CallInfo): Promise<void>
 }
 
 export interface Gate {
@@ -101,7 +101,7 @@ export function createGate(deps: GateDeps): Gate {
 		signal: AbortSignal,
 	): Promise<Verdict> {
 		const decision = await deps.decide(tool, info, effect, mode)
-		const key = effect ? effectKey(effect) : info.key
+		const key = sessionKey(info, effect)
 		const entry = {
 			callId: call.id,
 			tool: tool.name,
@@ -212,7 +212,7 @@ export function createGate(deps: GateDeps): Gate {
 			return finish({ ...base, status: 'denied', text, denied: verdict.reason }, call)
 		}
 		try {
-			if (info.access === 'write' || info.access === 'run') await deps.beforeChange()
+			if (info.access === 'write' || info.access === 'run') await deps.beforeChange(info)
 			const result = await tool.run(plan, ctx, verdict.accepted)
 			const status = signal.aborted && result.status === 'failed' ? 'cancelled' : result.status
 			const data = result.data === undefined ? {} : { data: result.data }
@@ -224,20 +224,6 @@ export function createGate(deps: GateDeps): Gate {
 	}
 
 	return { invoke, parallel: (name) => resolveTool(deps.tools, name)?.readOnly ?? true }
-}
-
-/** What a "session" answer to an effect covers. */
-export const effectKey = (effect: Effect): string => {
-	switch (effect.type) {
-		case 'outside_sandbox':
-			return `outside:${effect.command}`
-		case 'reach_host':
-			return `host:${effect.host}:${effect.port}`
-		case 'apply_changes':
-			return `apply:${effect.summary}`
-		case 'use_secret':
-			return `secret:${effect.name}:${effect.command}`
-	}
 }
 
 /** An approver must not throw; one that does, that answers after an abort, or with a word not offered, has said no. */

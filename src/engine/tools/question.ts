@@ -56,7 +56,7 @@ export function question({ id, call, tool, info, effect, decision }: QuestionPar
 		title,
 		preview,
 		...(warnings.length > 0 ? { warning: warnings.join('\n') } : {}),
-		choices: ['once', 'session', 'deny'],
+		choices: decision.onceOnly ? ['once', 'deny'] : ['once', 'session', 'deny'],
 		...(decision.lastingRule ? { lastingRule: decision.lastingRule } : {}),
 	}
 }

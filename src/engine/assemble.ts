@@ -1,0 +1,253 @@
+// A session's parts put together: settings, rules, files, tools, sandbox, model, journal, undo. Called by engine.ts at `open`.
+import { readdir } from 'node:fs/promises'
+import type { EngineOptions, OpenOptions } from './api.ts'
+import { readCredentials } from './config/credentials.ts'
+import { denyReadPaths } from './config/deny-read.ts'
+import type { GarudaPaths } from './config/paths.ts'
+import { createRedactor } from './config/redact.ts'
+import type { LoadedSettings } from './config/settings.ts'
+import { environment } from './context/environment.ts'
+import { loadInstructions } from './context/instructions.ts'
+import { loadMemory } from './context/memory.ts'
+import { systemPrompt } from './context/system-prompt.ts'
+import { UserError } from './errors.ts'
+import { createFiles } from './files/guard.ts'
+import { languageProfiles } from './languages/profiles.ts'
+import { lazyExecutor } from './lazy-executor.ts'
+import { LiveSession, type SessionStart } from './live-session.ts'
+import type { createModelChoice } from './model-choice.ts'
+import { originOf } from './origin.ts'
+import type { Clock, Redactor, SessionHeader, SessionWriter, ToolState } from './ports.ts'
+import { createDecider } from './permission/decider.ts'
+import { resumeSession } from './resume-session.ts'
+import { checkSessionId, newSessionId } from './session/ids.ts'
+import type { Git } from './sandbox/git.ts'
+import type { GarudaSessions } from './session/journal.ts'
+import type { GarudaSnapshots } from './session/snapshots.ts'
+import { builtinTools } from './tools/builtin.ts'
+import { toolSpecs } from './tools/specs.ts'
+import type { Json, Mode, ToolSpec } from './types.ts'
+import { noUsage } from './types.ts'
+
+interface Assembly {
+	options: EngineOptions
+	how: OpenOptions
+	root: string
+	extraDirs: string[]
+	paths: GarudaPaths
+	loaded: LoadedSettings
+	clock: Clock
+	models: ReturnType<typeof createModelChoice>
+	store(redactor: Redactor): Promise<GarudaSessions>
+	closed(): void
+}
+
+/** Throws UserError: no model or key, a foreign or locked session, a rule that cannot be read. Leaves nothing behind then. */
+export async function assemble(a: Assembly): Promise<LiveSession> {
+	const { options, how, root, extraDirs, paths, clock } = a
+	const { settings } = a.loaded
+	const notices = [...a.loaded.notices]
+	const id = how.id === undefined ? newSessionId(clock.now()) : checkSessionId(how.id)
+
+	const redactor = createRedactor(id)
+	for (const [name, value] of Object.entries(options.env))
+		if (value && /_(?:API_KEY|AUTH_TOKEN|TOKEN|SECRET)$/.test(name)) redactor.add(name, value.trim())
+	for (const [name, value] of Object.entries(await readCredentials(paths))) redactor.add(name, value)
+
+	// An old session first: it may name the model, and its system prompt and tools go on byte for byte.
+	let store: Promise<GarudaSessions> | null = null
+	const openStore = () => {
+		store ??= a.store(redactor)
+		return store
+	}
+	const resumed = await resumeSession(how, openStore, (old) => ({ ...old, id, root, created: clock.now() }))
+	notices.push(...(resumed?.problems ?? []))
+	const chosen = options.model ?? options.env.GARUDA_MODEL ?? resumed?.model
+	const [model, files] = await Promise.all([
+		a.models.connect(chosen, settings, redactor),
+		createFiles({ root, extraDirs, home: options.home }),
+	])
+	if (options.limits?.cost !== undefined && model.spec.price === null)
+		throw new UserError(
+			`The price of ${model.name} is unknown, so --max-cost cannot hold.`,
+			'Set its price in ~/.garuda/models.json, or leave --max-cost out.',
+		)
+	const effort = options.effort ?? resumed?.effort ?? settings.effort
+	if (effort && options.effort && !model.spec.efforts.includes(effort))
+		throw new UserError(
+			`${model.name} has no effort "${effort}".`,
+			model.spec.efforts.length > 0 ? `It takes: ${model.spec.efforts.join(', ')}.` : 'It takes none.',
+		)
+
+	const read = async (path: string): Promise<string | null> => {
+		try {
+			return new TextDecoder().decode((await files.read(path, 1 << 20)).bytes)
+		} catch {
+			return null
+		}
+	}
+	const profiles = await languageProfiles({ files: await readdir(root).catch(() => []), home: options.home, read })
+	const tools = builtinTools({ todo: settings.todo, memory: settings.memory })
+	const specs = (resumed?.header.tools as ToolSpec[] | undefined) ?? toolSpecs(tools)
+	const system =
+		resumed?.header.system ?? redactor.redact(await newSystemPrompt())
+
+	async function newSystemPrompt(): Promise<string> {
+		const [block, instructions, memory] = await Promise.all([
+			environment({ root, env: options.env, platform: options.platform ?? 'linux', now: clock.now(), read }),
+			settings.instructions ? loadInstructions({ root, read }) : null,
+			settings.memory ? loadMemory({ root, read }) : null,
+		])
+		notices.push(...(instructions?.notices ?? []), ...(memory?.notices ?? []))
+		return systemPrompt({
+			environment: block,
+			instructions: instructions?.text ?? '',
+			memory: memory?.text ?? '',
+			profiles,
+			tools: tools.map((tool) => tool.name),
+			...(options.appendSystemPrompt === undefined ? {} : { append: options.appendSystemPrompt }),
+		})
+	}
+
+	const executor = lazyExecutor(
+		paths.tmp,
+		async (tmp) => {
+			if (options.ports?.executor) return { executor: options.ports.executor }
+			const { createExecutor } = await import('./sandbox/index.ts')
+			const list = (dir: string) => readdir(dir).catch(() => [])
+			const denyRead = await denyReadPaths(settings.sandbox.denyRead, { root, home: options.home }, list)
+			return createExecutor({
+				root,
+				extraDirs,
+				home: options.home,
+				tmp,
+				env: options.env,
+				executor: settings.executor,
+				profile: settings.profile,
+				writePaths: settings.sandbox.writePaths,
+				envAllow: settings.env.allow,
+				caches: profiles.flatMap((profile) => profile.caches),
+				blockUnix: settings.sandbox.blockUnix,
+				denyRead,
+			})
+		},
+		(text) => session.note(text),
+	)
+	const state: ToolState = { seen: new Map(), cwd: root, todo: [] }
+	const decider = createDecider({
+		settings,
+		root,
+		home: options.home,
+		files,
+		fixed: options.allow ?? [],
+		writable: ['/tmp', '/var/tmp', '/dev/shm', ...settings.sandbox.writePaths, ...profiles.flatMap((one) => one.caches)],
+	})
+	notices.push(...decider.notices)
+	const keep = !how.ephemeral
+	const header = async (): Promise<SessionHeader> => ({
+		version: 1,
+		id: resumed?.header.id ?? id,
+		root,
+		created: clock.now(),
+		system,
+		tools: specs as unknown as Json,
+		model: model.name,
+		origin: await originOf(paths.home, options.hostname ?? 'this-machine', options.uid ?? 0),
+		garuda: options.version ?? '0',
+	})
+	const openJournal = async (): Promise<SessionWriter> => {
+		if (!resumed) return (await openStore()).create(await header())
+		await resumed.writer.append({ type: 'resume', time: clock.now(), model: model.name })
+		return resumed.writer
+	}
+
+	const undo = settings.undo && keep ? await undoStore(a) : null
+	const mode: Mode = options.mode ?? resumed?.mode ?? 'build'
+	const session: LiveSession = new LiveSession({
+		id: resumed?.header.id ?? id,
+		root,
+		extraDirs,
+		start: resumed?.start ?? fresh(),
+		model,
+		effort,
+		mode,
+		acceptEdits: options.acceptEdits ?? false,
+		system,
+		tools,
+		specs,
+		gate: {
+			approver: options.approver,
+			files,
+			executor,
+			home: options.home,
+			limits: settings.limits,
+		},
+		decider,
+		sandboxed: () => executor.sandboxed(),
+		redactor,
+		state,
+		snapshots: options.ports?.snapshots ?? undo,
+		limits: {
+			steps: options.limits?.steps ?? settings.limits.steps,
+			repeatHint: settings.limits.repeatHint,
+			repeatStop: settings.limits.repeatStop,
+			tokens: options.limits?.tokens ?? settings.limits.turnTokens ?? null,
+			cost: options.limits?.cost ?? settings.maxCost ?? null,
+		},
+		compaction: settings.compaction,
+		clock,
+		notices,
+		openJournal: keep ? openJournal : null,
+		chooseModel: (name) => a.models.connect(name, settings, redactor),
+		sandboxWord: () => executor.word(),
+		warmUp: () => executor.warmUp(),
+		diffOf: async (from, to) => (undo ? undo.diff(from, to) : ''),
+		exportText: async () => {
+			const { exportTo, toMarkdown } = await import('./session/export.ts')
+			const sessionId = resumed?.header.id ?? id
+			const read = await (await openStore()).read(sessionId)
+			return exportTo(root, sessionId, toMarkdown(read.header, read.records))
+		},
+		complete: async (prefix) => {
+			const { complete } = await import('./files/complete.ts')
+			return (await complete(files, prefix)).map((one) => one.insert)
+		},
+		onClose: async () => {
+			await executor.close()
+			a.closed()
+		},
+	})
+	return session
+}
+
+const fresh = (): SessionStart => ({
+	messages: [],
+	turns: [],
+	undone: [],
+	title: null,
+	usage: noUsage(),
+	stoppedMidway: false,
+	nextTurn: 1,
+})
+
+/** The snapshots of this root, in the user's own folder; git starts with the first one. */
+async function undoStore({ options, root, paths, clock }: Assembly): Promise<GarudaSnapshots> {
+	const [{ createSnapshots }, { createHash }, { join }] = await Promise.all([
+		import('./session/snapshots.ts'),
+		import('node:crypto'),
+		import('node:path'),
+	])
+	let git: Git | null = null
+	const lazy = async () => {
+		git ??= (await import('./sandbox/index.ts')).createGit({ env: options.env, avoid: [root] })
+		return git
+	}
+	return createSnapshots({
+		root,
+		store: join(paths.snapshots, createHash('sha256').update(root).digest('hex').slice(0, 24)),
+		git: { available: async () => (await lazy()).available(), run: async (args, o) => (await lazy()).run(args, o) },
+		budget: { bytes: 2e9, ms: 10_000 },
+		keep: { days: 30, bytes: 5e9 },
+		clock,
+	})
+}

@@ -1,0 +1,67 @@
+// The library: what a front end, or a program that embeds Garuda, imports. Light by itself; rooms load when they are used.
+import { unified } from './files/unified.ts'
+import type { FileChange, Json } from './types.ts'
+
+export type {
+	EngineOptions,
+	Garuda,
+	ModelInfo,
+	OpenOptions,
+	PromptOptions,
+	Session,
+	Status,
+	Turn,
+	UndoResult,
+} from './api.ts'
+export { createEngine } from './engine.ts'
+export { messageOf, ToolError, UserError } from './errors.ts'
+export type { Approver, Clock, Executor, ModelClient, SessionSummary, Snapshots } from './ports.ts'
+export { scriptedFromFile } from './scripted-model.ts'
+export {
+	completeSlash,
+	parseSlash,
+	runSlash,
+	type SlashCommand,
+	type SlashContext,
+	type SlashResult,
+	slashCommands,
+} from './slash.ts'
+export { clip, cutHead, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
+export type {
+	AgentEvent,
+	Answer,
+	ApprovalRequest,
+	Block,
+	CallInfo,
+	CallStatus,
+	Choice,
+	Effect,
+	Effort,
+	FileChange,
+	Json,
+	Message,
+	Mode,
+	ModelEvent,
+	ModelRequest,
+	ModelSpec,
+	ModelStop,
+	Problem,
+	PromptInput,
+	StopReason,
+	ToolSpec,
+	TurnEnd,
+	Usage,
+} from './types.ts'
+
+/** A change as a unified diff text of about `maxLines` lines at most, for a question or a screen. */
+export const unifiedDiff = (change: FileChange, options: { maxLines?: number } = {}): string =>
+	unified(change, (options.maxLines ?? 400) * 100)
+
+/** JSON schemas of the files that people write, for editors and docs. */
+export const schemas = async (): Promise<Record<string, Json>> => {
+	const [{ settingsJsonSchema }, { modelsJsonSchema }] = await Promise.all([
+		import('./config/settings.ts'),
+		import('./config/models.ts'),
+	])
+	return { settings: await settingsJsonSchema(), models: await modelsJsonSchema() }
+}

@@ -1,0 +1,36 @@
+// Models that play a file, and a writer of such files: for tests, demos and rehearsals of the real thing. Named by the environment.
+import { readFile } from 'node:fs/promises'
+import { systemClock } from './clock.ts'
+import { codeOf, messageOf, UserError } from './errors.ts'
+import type { Clock, ModelClient } from './ports.ts'
+import type { ModelSpec } from './types.ts'
+
+/** What a script's model is said to be; its price is 0 with the day of this line. */
+export const scriptedSpec: ModelSpec = {
+	provider: 'scripted',
+	id: 'script',
+	window: 200_000,
+	maxOutput: 16_384,
+	thinking: 'none',
+	efforts: [],
+	price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, date: '2026-11-30' },
+	textToolCalls: 'whole',
+}
+
+/** The model of a script file (docs/testing.md has the format). UserError for a file that cannot be read or played. */
+export async function scriptedFromFile(file: string, clock: Clock = systemClock): Promise<{ client: ModelClient; spec: ModelSpec }> {
+	const { scriptedClient } = await import('./model/scripted.ts')
+	let text: string
+	try {
+		text = await readFile(file, 'utf8')
+	} catch (error) {
+		throw new UserError(`The model script cannot be read: ${file} (${codeOf(error) ?? messageOf(error)})`, 'GARUDA_MODEL_SCRIPT names a JSON file; see docs/testing.md.')
+	}
+	let json: unknown
+	try {
+		json = JSON.parse(text)
+	} catch (error) {
+		throw new UserError(`The model script is no JSON: ${file}: ${messageOf(error)}`)
+	}
+	return { client: scriptedClient(json, clock), spec: scriptedSpec }
+}
