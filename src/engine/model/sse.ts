@@ -140,7 +140,10 @@ const watchBytes = (body: AsyncIterable<Uint8Array>, tuning: ModelTuning, signal
 		wake?.()
 	}
 	const idle = setTimeout(() => tell('idle'), tuning.idleMs)
-	const notice = setInterval(() => tell(lastByte > lastContent ? 'pings' : 'quiet'), tuning.noticeMs)
+	const notice = setInterval(
+		() => tell(Date.now() - lastByte < tuning.noticeMs / 2 ? 'pings' : 'quiet'),
+		tuning.noticeMs,
+	)
 	const onAbort = () => tell('aborted')
 	signal.addEventListener('abort', onAbort, { once: true })
 	let linger: NodeJS.Timeout | undefined

@@ -115,6 +115,12 @@ describe('model errors', () => {
 			.and.not.match(/sk-secret|sk-proj-abc|\u001b/)
 	})
 
+	it('a key of any form that a server echoes is taken out', () => {
+		const own = { ...provider, apiKey: ' plainKeyOfAnotherForm ' }
+		const failure = failureOf(toldBy(403, '{"detail":"key plainKeyOfAnotherForm is not allowed"}', {}), own, 'm1')
+		expect(failure.message).to.include('key [key] is not allowed')
+	})
+
 	it('retry-after in every form', () => {
 		expect(told(429, {}, { 'retry-after': '7' }).retryAfterMs).to.equal(7_000)
 		expect(told(429, {}, { 'retry-after-ms': '250', 'retry-after': '7' }).retryAfterMs).to.equal(250)
