@@ -1,5 +1,6 @@
 // Holds back streamed text that may be markup of a tool call, so that it is not shown as an answer before it is known what it is.
-import { inFence, markers, openers } from './text-calls.ts'
+import { inFence } from './text-calls.ts'
+import { markers, openers } from './text-formats.ts'
 
 /** How long a head that looks like bare JSON or a fence is held without the sign of a call. */
 const patience = 240

@@ -2,7 +2,10 @@
 import type { ClientRequest, Agent as HttpAgent, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { isLoopback, matchesHost } from './addresses.ts'
+import { HttpError, isHttpError } from './http-error.ts'
+import { bareHost, type Env, pickProxy, portOf, proxyAuth, shown } from './proxy.ts'
+
+export { HttpError, type HttpErrorCode, isHttpError } from './http-error.ts'
 
 export interface HttpRequest {
 	method?: string
@@ -37,32 +40,6 @@ export interface Http {
 	/** Closes idle and open connections; idempotent. */
 	close(): void
 }
-
-export type HttpErrorCode =
-	| 'refused'
-	| 'dns'
-	| 'reset'
-	| 'timeout'
-	| 'aborted'
-	| 'tls'
-	| 'proxy'
-	| 'bad_url'
-	| 'network'
-
-/** A request that got no (whole) answer. The message names hosts, never headers or passwords. */
-export class HttpError extends Error {
-	override name = 'HttpError'
-	readonly code: HttpErrorCode
-	constructor(code: HttpErrorCode, message: string, options?: ErrorOptions) {
-		super(message, options)
-		this.code = code
-	}
-}
-
-/** Whether a thrown thing is an HttpError; by name, so that it also holds across two copies of this module. */
-export const isHttpError = (error: unknown): error is HttpError => error instanceof Error && error.name === 'HttpError'
-
-type Env = Record<string, string | undefined>
 
 /**
  * HTTP over node's own client. `env` gives the proxy variables (lower case wins, empty is not set); `ca` is PEM text added to
@@ -362,44 +339,6 @@ const parseURL = (text: string): URL => {
 	return url
 }
 
-const variable = (env: Env, name: string): string | undefined => env[name.toLowerCase()] || env[name] || undefined
-
-/** The proxy for a URL by the usual variables; this machine and NO_PROXY entries go direct. */
-const pickProxy = (env: Env, url: URL): URL | null => {
-	const name = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
-	const value = (variable(env, name) ?? variable(env, 'ALL_PROXY'))?.trim()
-	if (!value || isLoopback(url.hostname)) return null
-	const skip = variable(env, 'NO_PROXY')?.split(/[\s,]+/) ?? []
-	if (skip.some((entry) => matchesHost(entry, url.hostname, portOf(url)))) return null
-	const text = value.includes('://') ? value : `http://${value}`
-	if (!URL.canParse(text)) throw new HttpError('proxy', `The proxy address in ${name} is not a URL.`)
-	const proxy = new URL(text)
-	if (proxy.protocol !== 'http:' && proxy.protocol !== 'https:')
-		throw new HttpError(
-			'proxy',
-			`The proxy in ${name} is ${proxy.protocol.slice(0, -1)}; only http and https proxies work.`,
-		)
-	return proxy
-}
-
-const proxyAuth = (proxy: URL): Record<string, string> =>
-	proxy.username || proxy.password
-		? {
-				'proxy-authorization': `Basic ${Buffer.from(`${decode(proxy.username)}:${decode(proxy.password)}`).toString('base64')}`,
-			}
-		: {}
-
-const decode = (text: string): string => {
-	try {
-		return decodeURIComponent(text)
-	} catch {
-		return text
-	}
-}
-
-const shown = (url: URL): string => `${url.protocol}//${url.host}`
-const bareHost = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
-const portOf = (url: URL): number => Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
 const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`)
 const lowerNames = (headers: Record<string, string> = {}): Record<string, string> =>
 	Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
