@@ -108,7 +108,7 @@ export function ruleSet(
 }
 
 /**
- * "~" is the home folder; a pattern without "/" is a name at any depth of the root, one with "/" begins at the root;
+ * "~" is the home folder; a pattern without "/" is a name at any depth of the root, one with "/" (or "./" before it) at the root;
  * a leading double star begins anywhere on the disk in deny and ask, inside the root in allow.
  */
 function pathPattern(source: string, list: RuleList, { root, home }: { root: string; home: string }): PathPattern {
@@ -116,11 +116,12 @@ function pathPattern(source: string, list: RuleList, { root, home }: { root: str
 	const fixedPart = (path: string) => escapeGlob(path).replace(/\/+$/, '')
 	const folder = source.endsWith('/')
 	let glob = folder ? source.slice(0, -1) : source
-	if (glob.startsWith('./')) glob = glob.slice(2)
+	const atRoot = glob.startsWith('./')
+	if (atRoot) glob = glob.slice(2)
 	if (glob === '~' || glob.startsWith('~/')) glob = fixedPart(home) + glob.slice(1)
 	else if (!isAbsolute(glob)) {
 		const anywhere = glob.startsWith('**/') && wide
-		if (!anywhere) glob = `${fixedPart(root)}/${glob.includes('/') || glob === '**' ? '' : '**/'}${glob}`
+		if (!anywhere) glob = `${fixedPart(root)}/${atRoot || glob.includes('/') || glob === '**' ? '' : '**/'}${glob}`
 		else glob = `/${glob}`
 	}
 	if (folder && !wide) glob += '/**'

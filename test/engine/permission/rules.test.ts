@@ -1,0 +1,207 @@
+// The grammar of rules and how widely each list reads them.
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { couldMatch, globRegExp, matchText } from '../../../src/engine/permission/match.ts'
+import { deniedPath, parseRule, ruleSet } from '../../../src/engine/permission/rules.ts'
+import { bash, decider, file, type Place, place, ruleTexts } from './helpers.ts'
+
+describe('permission: rules', () => {
+	let at: Place
+	before(async () => {
+		at = await place()
+	})
+	after(() => at.close())
+
+	it('parses the grammar and says what is wrong with the rest', () => {
+		expect(parseRule('bash(npm run *)')).to.deep.equal({
+			kind: 'bash',
+			text: 'bash(npm run *)',
+			tool: 'bash',
+			pattern: 'npm run *',
+		})
+		expect(parseRule('edits')).to.include({ kind: 'edits' })
+		expect(parseRule('mcp__github__*')).to.include({ kind: 'tool', pattern: null })
+		expect(parseRule('bash(*)')).to.include({ kind: 'bash', pattern: null })
+		expect(parseRule('host(*.example.com)')).to.include({ kind: 'host' })
+		expect(parseRule('bash(echo (a))')).to.include({ pattern: 'echo (a)' })
+		for (const text of [
+			'',
+			'bash(',
+			'npm test',
+			'bash()',
+			'host(http://x)',
+			'host(*)',
+			'edit(../x)',
+			'read(a[b)',
+			'todo_write(x)',
+			'bash(a\rb)',
+		])
+			expect(parseRule(text), text).to.have.property('error')
+	})
+
+	it('a deny or ask rule that cannot be read stops the start; an allow rule is left out with a notice', () => {
+		for (const lists of [{ deny: ['bash('] }, { ask: ['read(a[b)'] }, { deny: ['edits'] }])
+			expect(() => decider(at, lists)).to.throw(/settings\.json:1/)
+		expect(decider(at, { allow: ['bash('] }).notices.join()).to.include('no effect')
+		expect(() => decider(at, { fixed: ['npm test'] })).to.throw(/--allow/)
+	})
+
+	it('allow reads commands as written: exact, with *, and with :*', async () => {
+		const host = { sandboxed: false }
+		const lists = { allow: ['bash(npm test)', 'bash(npm run *)', 'bash(git push:*)', 'bash(ls \\*.ts)'] }
+		for (const command of [
+			'npm test',
+			'npm run build',
+			'npm run',
+			'git push',
+			'git push origin main',
+			'npm test && npm run lint',
+			'ls *.ts',
+			'npm test > out.txt',
+			'npm run "a b"',
+		])
+			expect((await bash(at, command, lists, host)).decision, command).to.equal('allow')
+		for (const command of [
+			'npm test x',
+			'npm  install',
+			'git pushx',
+			'npm testing',
+			'npm run; rm a',
+			'ls a.ts',
+			'git -C x push',
+			'npm run $(rm a)',
+			'npm run build | sh',
+		])
+			expect((await bash(at, command, lists, host)).decision, command).to.equal('ask')
+	})
+
+	it('deny reads commands widely: a word means any arguments, options before the sub-command are looked through', async () => {
+		const lists = {
+			deny: ['bash(curl)', 'bash(git push:*)', 'bash(npm publish)', 'bash(rm -rf *)', 'bash(docker * rm)'],
+		}
+		for (const command of [
+			'curl',
+			'curl x',
+			'/usr/bin/curl x',
+			'git push',
+			'git -C /x -c a=b push origin',
+			'git --no-pager push',
+			'npm publish',
+			'npm --prefix x publish',
+			'rm -rf x',
+			'docker container rm',
+			'GIT PUSH',
+		])
+			expect((await bash(at, command, lists)).decision, command).to.equal('deny')
+		for (const command of ['curlx', 'git pull', 'npm publisher', 'rm -r x', 'echo git push', 'git log push'])
+			expect((await bash(at, command, lists)).decision, command).to.equal('allow')
+	})
+
+	it('deny wins over allow, ask wins over a session answer, and both name the rule with its line', async () => {
+		const decision = await bash(at, 'npm test', {
+			allow: ['bash', 'bash(npm test)'],
+			deny: ['bash(rm:*)', 'bash(npm:*)'],
+		})
+		expect(decision).to.deep.include({
+			decision: 'deny',
+			rule: { text: 'bash(npm:*)', file: 'settings.json', line: 2 },
+		})
+		expect(decision.reason).to.include('settings.json:2')
+		const asked = await bash(
+			at,
+			'npm test',
+			{ allow: ['bash'], ask: ['bash(npm:*)'] },
+			{ keys: new Set(['bash:npm test']) },
+		)
+		expect(asked).to.include({ decision: 'ask', onceOnly: true })
+	})
+
+	it('host rules: exact, sub-domains, ports; an empty list is nothing (config-24)', async () => {
+		const effect = (host: string, port = 443) => ({ effect: { type: 'reach_host' as const, host, port } })
+		const lists = { allow: ['host(a.com)', 'host(*.b.com)', 'host(c.com:8443)'], deny: ['host(evil.b.com)'] }
+		for (const [host, port, expected] of [
+			['a.com', 443, 'allow'],
+			['A.COM.', 443, 'allow'],
+			['x.a.com', 443, 'ask'],
+			['nota.com', 443, 'ask'],
+			['x.b.com', 443, 'allow'],
+			['b.com', 443, 'ask'],
+			['xb.com', 443, 'ask'],
+			['evil.b.com', 443, 'deny'],
+			['c.com', 8443, 'allow'],
+			['c.com', 443, 'ask'],
+		] as const)
+			expect((await bash(at, 'curl x', lists, effect(host, port))).decision, `${host}:${port}`).to.equal(expected)
+		expect((await bash(at, 'curl x', { allow: ['bash'] }, effect('a.com'))).decision).to.equal('ask')
+		expect(await bash(at, 'curl x', {}, effect('a.com'))).to.deep.include({
+			decision: 'ask',
+			lastingRule: 'allow: host(a.com)',
+		})
+		expect((await bash(at, 'curl x', {}, { ...effect('a.com'), keys: new Set(['host:a.com:443']) })).decision).to.equal(
+			'allow',
+		)
+	})
+
+	it('config-24 an empty allow list allows nothing', async () => {
+		expect((await bash(at, 'npm test', { allow: [], fixed: [] }, { sandboxed: false })).decision).to.equal('ask')
+		expect((await file(at, 'write', 'a.txt', { allow: [], fixed: [] })).decision).to.equal('ask')
+		expect((await bash(at, 'x', { outside: [] }, { outside: true })).decision).to.equal('ask')
+	})
+
+	it('whole-tool rules for other tools, with * for a server', async () => {
+		const call = (tool: string, lists = {}) =>
+			decider(at, lists).decide({
+				tool,
+				readOnlyTool: false,
+				info: { title: tool, kind: 'other', access: 'net', paths: [], key: tool },
+				effect: undefined,
+				mode: 'build',
+				sandboxed: true,
+				keys: new Set(),
+				acceptEdits: false,
+			})
+		expect(await call('mcp__x__y')).to.deep.include({ decision: 'ask', lastingRule: 'allow: mcp__x__y' })
+		expect((await call('mcp__x__y', { allow: ['mcp__x__*'] })).decision).to.equal('allow')
+		expect((await call('mcp__xx__y', { allow: ['mcp__x__*'] })).decision).to.equal('ask')
+		expect((await call('mcp__x__y', { allow: ['mcp__x__*'], deny: ['mcp__x__y'] })).decision).to.equal('deny')
+	})
+
+	it('deniedPath serves walkers', () => {
+		const { rules } = ruleSet(ruleTexts({ deny: ['read(secret/)', 'edit(lock)'] }), { root: '/r', home: '/h' })
+		expect(deniedPath(rules, '/r/secret/a/b', 'read')?.text).to.equal('read(secret/)')
+		expect(deniedPath(rules, '/r/x/lock', 'read')).to.equal(null)
+		expect(deniedPath(rules, '/r/x/lock', 'write')?.text).to.equal('edit(lock)')
+	})
+
+	it('matchText agrees with an expression, and couldMatch never misses a value of the unknown part', () => {
+		const letters = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '*'), maxLength: 8 })
+		const plain = fc.string({ unit: fc.constantFrom('a', 'b', ' '), maxLength: 8 })
+		fc.assert(
+			fc.property(letters, plain, (pattern, text) => {
+				const expression = new RegExp(`^${pattern.replaceAll('*', '.*')}$`, 's')
+				expect(matchText(pattern, text)).to.equal(expression.test(text))
+			}),
+		)
+		fc.assert(
+			fc.property(letters, plain, plain, plain, (pattern, head, middle, tail) => {
+				if (matchText(pattern, head + middle + tail, true))
+					expect(couldMatch(pattern, `${head}\0${tail}`)).to.equal(true)
+			}),
+			{ numRuns: 300 },
+		)
+	})
+
+	it('path globs: hidden names, folders, classes, braces; hostile ones stay fast', () => {
+		const test = (glob: string, path: string) => globRegExp(glob, false)!.test(path)
+		expect(test('/r/**/.env*', '/r/a/b/.env.local')).to.equal(true)
+		expect(test('/r/**/.env*', '/r/.env')).to.equal(true)
+		expect(test('/r/*.ts', '/r/a/b.ts')).to.equal(false)
+		expect(test('/r/{a,b}/[!x].t?', '/r/b/y.ts')).to.equal(true)
+		expect(test('/r/a.b', '/r/axb')).to.equal(false)
+		expect(globRegExp('/r/[a', false)).to.equal(null)
+		const began = performance.now()
+		test(`${'**/'.repeat(40)}x`, `${'a/'.repeat(500)}y`)
+		matchText('*a'.repeat(50), 'a'.repeat(20_000))
+		expect(performance.now() - began).to.be.below(2000)
+	})
+})
