@@ -15,8 +15,8 @@ export interface ReplayOptions {
 	header: SessionHeader
 	/** As `SessionStore.read` gives them. */
 	records: readonly (SessionRecord | Damaged)[]
-	/** The loop's limits; the defaults are the product's. */
-	limits?: { steps: number; repeatHint: number; repeatStop: number }
+	/** The loop's limits for repeated calls; the defaults are the product's. */
+	limits?: { repeatHint: number; repeatStop: number }
 	/** Events as they come, for a screen. */
 	onEvent?(event: AgentEvent): void
 	signal?: AbortSignal
@@ -108,7 +108,8 @@ async function replayTurn(
 	const stop = new AbortController()
 	const signal = o.signal ? AbortSignal.any([o.signal, stop.signal]) : stop.signal
 	const history = new History(structuredClone(messages), 0, async (message, kind) => {
-		if (tape.divergence || !tape.expect(message, kind)) stop.abort()
+		// Past the end of a record that a kill cut short there is nothing to compare with.
+		if (tape.divergence || tape.exhausted || !tape.expect(message, kind)) stop.abort()
 	})
 	const end = await runTurn(
 		{
@@ -121,7 +122,7 @@ async function replayTurn(
 			history,
 			compaction: recordedCompaction(tape, history),
 			budget: new RecordedBudget(tape),
-			limits: o.limits ?? { steps: 200, repeatHint: 3, repeatStop: 5 },
+			limits: { steps: tape.stepLimit ?? 200, repeatHint: 3, repeatStop: 5, ...o.limits },
 			clock: stillClock,
 			sessionId: o.header.id,
 			cost: (usage) => usage.cost,

@@ -68,6 +68,13 @@ export class Tape {
 		return this.at >= this.entries.length
 	}
 
+	/** How many steps the turn was allowed, when the record says that this is what ended it. */
+	get stepLimit(): number | undefined {
+		const last = this.entries.at(-1)
+		if (last?.type !== 'end' || last.reason !== 'max_steps') return undefined
+		return this.entries.filter((entry) => entry.type === 'assistant').length
+	}
+
 	/** The first one counts. */
 	diverge(expected: string, got: string): void {
 		this.divergence ??= { turn: this.turn, step: this.steps, expected, got }

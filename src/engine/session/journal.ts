@@ -331,7 +331,7 @@ export function createSessionStore(o: StoreOptions): GarudaSessions {
 	async function rename(id: string, title: string): Promise<void> {
 		checkSessionId(id)
 		const record: SessionRecord = { type: 'title', time: o.clock.now(), title: oneLine(title) }
-		if (record.title === '') throw new UserError('A session needs a title of at least one character.')
+		if (title.trim() === '') throw new UserError('A session needs a title of at least one character.')
 		const mine = writers.get(id)
 		if (mine) return mine.append(record)
 		const { writer } = await open(id)

@@ -44,6 +44,7 @@ export function createWriter(o: WriterOptions): JournalWriter {
 	let begun = o.file !== undefined
 	let torn = false
 	let dirty = false
+	let lost = false
 	let closed = false
 	let queue: Promise<void> = Promise.resolve()
 	let listener: ((text: string) => void) | undefined
@@ -115,11 +116,11 @@ export function createWriter(o: WriterOptions): JournalWriter {
 		}
 	}
 
-	/** A file that lost its name is written to in vain: worth a word, once a turn at most. */
+	/** A file that lost its name is written to in vain: worth a word, once. */
 	async function gone(): Promise<void> {
 		const stat = await handle?.stat().catch(() => null)
-		if (stat && stat.nlink === 0 && !failing) {
-			failing = true
+		if (stat && stat.nlink === 0 && !lost) {
+			lost = true
 			report("The session's file was deleted while it was open: this session cannot be resumed later.")
 		}
 	}
