@@ -86,7 +86,7 @@ export function questionText(request: ApprovalRequest, paint: Paint): string {
 	if (request.warning) out.push(paint('yellow', visible(request.warning).replace(/^/gm, '! ')))
 	const { change } = request.info
 	if (change && !request.effect)
-		out.push(paintDiff(visible(unifiedDiff(change, { maxLines: 100_000 })), paint).trimEnd())
+		out.push(paintDiff(visible(unifiedDiff(change, { maxLines: Number.MAX_SAFE_INTEGER })), paint).trimEnd())
 	if (request.preview.trim() !== '') out.push(visible(request.preview).trimEnd().replace(/^/gm, '  '))
 	return `${out.join('\n')}\n`
 }

@@ -17,6 +17,7 @@ export class Keys {
 	private readonly now: () => number
 	private pasted: string[] | null = null
 	private held = ''
+	private escaped = false
 	private endedAt = Number.NEGATIVE_INFINITY
 
 	constructor(now: () => number = () => performance.now()) {
@@ -26,6 +27,9 @@ export class Keys {
 	feed(chunk: Uint8Array | string): Typed[] {
 		let text = this.held + (typeof chunk === 'string' ? chunk : this.decoder.decode(chunk, { stream: true }))
 		this.held = ''
+		// An Escape that went on as a key was the first character of a mark.
+		if (this.escaped && text.startsWith(begin.slice(1))) text = `\u001b${text}`
+		this.escaped = text === '\u001b'
 		const out: Typed[] = []
 		const paste = (what: string) => {
 			const clean = what.replaceAll(begin, '').replaceAll(finish, '').replace(/\r\n?/g, '\n')
@@ -37,9 +41,9 @@ export class Keys {
 			paste(text)
 			return out
 		}
-		// A marker that is cut by the end of the read: an Escape key alone is not held.
-		const tail = /\u001b\[2?0?[01]?$/.exec(text)?.[0]
-		if (tail && (this.pasted !== null || tail.length > 2)) {
+		// A mark that is cut by the end of the read; an Escape key alone is not held.
+		const tail = /\u001b(?:\[(?:2(?:0[01]?)?)?)?$/.exec(text)?.[0]
+		if (tail && (this.pasted !== null || tail !== text || tail.length > 1)) {
 			this.held = tail
 			text = text.slice(0, -tail.length)
 		}

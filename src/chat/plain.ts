@@ -274,11 +274,12 @@ export async function chat(o: ChatOptions): Promise<number> {
 			out.line(`${paint('bold', `Garuda ${o.version}`)}  ${oneLine(model)}  ${mode} mode  sandbox: ${oneLine(sandbox)}`)
 			dim(`${oneLine(next.root)}  (/help lists the commands; Ctrl-C stops a turn, twice leaves)`)
 		}
-		for (const notice of next.notices) put({ answer: '', about: renderer.notice('warning', notice) })
+		for (const notice of next.notices) out.line(renderer.notice('warning', notice).trimEnd())
 		if (resumed) past(next)
 		next.onEvent((event) => {
 			// A turn's events come by the turn.
-			if (session === next && work === null && event.type === 'notice') put(renderer.event(event))
+			if (session === next && work === null && event.type === 'notice')
+				out.line(renderer.notice(event.level, event.text).trimEnd())
 		})
 	}
 

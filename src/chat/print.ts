@@ -120,13 +120,11 @@ export async function print(o: PrintOptions): Promise<number> {
 		await session?.close().catch((error: unknown) => say(`the session could not be closed: ${String(error)}`))
 		sink.finish()
 		await out.end()
+		if (out.failure) say(`the output could not be written: ${out.failure.message}`)
 		await err.end()
 		for (const stop of stopHearing) stop()
 	}
-	if (out.failure) {
-		say(`the output could not be written: ${out.failure.message}`)
-		worse(1)
-	}
+	if (out.failure) worse(1)
 	if (signalled !== null) return signalCodes[signalled]
 	// Nobody interrupted it: the reader of stdout left, and what was asked was not finished.
 	return out.closed && code === 130 ? 1 : code
@@ -200,6 +198,8 @@ function textSink(o: PrintOptions, out: Output, err: Output): Sink {
 	return {
 		opened() {},
 		event(event) {
+			// Nobody looks: the answer comes whole at the end.
+			if (!streams && !about) return
 			const shown = renderer.event(event)
 			if (streams && o.schema === undefined) out.write(shown.answer)
 			if (about && shown.about !== '') tell(shown.about)

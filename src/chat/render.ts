@@ -125,8 +125,8 @@ export class Renderer {
 		const asked = this.asked.delete(event.callId)
 		if (event.status === 'ok') {
 			const change = call?.info.change
-			if (change)
-				return asked ? indent('done') : this.cut(paintDiff(visible(unifiedDiff(change)), this.paint), this.lines * 3)
+			if (change && asked) return indent('done')
+			if (change) return this.cut(paintDiff(visible(unifiedDiff(change)), this.paint), this.lines * 3)
 			// What was read is for the model; a person sees how much it was.
 			if (call?.info.kind === 'read') return indent(this.paint('dim', countLines(event.text)))
 			return this.cut(safeText(event.text), this.lines)

@@ -131,6 +131,8 @@ export class Output {
 	async end(): Promise<void> {
 		this.flush()
 		while (!this.closed && this.stream.writableLength > 0) await this.settled('drain')
+		// A write that failed is reported a moment after it.
+		if (!this.closed) await new Promise((done) => setImmediate(done))
 	}
 
 	private settled(event: string): Promise<void> {

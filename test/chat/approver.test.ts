@@ -1,0 +1,134 @@
+import { expect } from 'chai'
+import { createAsker, type QuestionLine, questionText } from '../../src/chat/approver.ts'
+import { painter } from '../../src/chat/style.ts'
+import type { ApprovalRequest } from '../../src/engine/types.ts'
+
+const paint = painter(false)
+const request = (more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
+	id: 'q',
+	tool: 'bash',
+	title: 'Run: npm test',
+	preview: 'npm test',
+	choices: ['once', 'session', 'deny'],
+	info: { title: 'npm test', kind: 'execute', access: 'run', paths: [], key: 'bash:npm test' },
+	...more,
+})
+const edit = request({
+	tool: 'edit_file',
+	title: 'Edit a.txt',
+	preview: '',
+	info: {
+		title: 'Edit a.txt',
+		kind: 'edit',
+		access: 'write',
+		paths: ['/p/a.txt'],
+		key: 'edit:a.txt',
+		change: { path: 'a.txt', old: 'one\ntwo\n', new: 'one\n2\u202e\n' },
+	},
+})
+
+function asker(...answers: (string | { interrupt: true } | null)[]) {
+	const seen = { shown: '', prompts: [] as string[], edits: 0 }
+	const terminal: QuestionLine = {
+		show: (text) => {
+			seen.shown += text
+		},
+		ask: async (prompt) => {
+			seen.prompts.push(prompt)
+			const next = answers.shift()
+			return typeof next === 'string' ? { line: next } : (next ?? null)
+		},
+		acceptEdits: () => {
+			seen.edits++
+		},
+	}
+	return { seen, ask: (what = request()) => createAsker(terminal, paint).ask(what, new AbortController().signal) }
+}
+
+describe('questions in the plain chat', () => {
+	it('each key is its answer; a note goes with a no', async () => {
+		for (const [typed, answer] of [
+			['y', { choice: 'once' }],
+			['YES ', { choice: 'once' }],
+			['s', { choice: 'session' }],
+			['n', { choice: 'deny' }],
+			['n use the other file', { choice: 'deny', note: 'use the other file' }],
+			['c', { choice: 'cancel' }],
+		] as const)
+			expect(await asker(typed).ask(), typed).to.deep.equal(answer)
+	})
+
+	it('doubt is asked again, never taken for a yes', async () => {
+		const { ask, seen } = asker('', 'yy', 'y but not the last line', 'ok', '?', 'a', 'n')
+		expect(await ask()).to.deep.equal({ choice: 'deny' })
+		expect(seen.prompts).to.have.length(7)
+	})
+
+	it('"session" counts only where it is offered', async () => {
+		const { ask, seen } = asker('s', 'y')
+		expect(await ask(request({ choices: ['once', 'deny'] }))).to.deep.equal({ choice: 'once' })
+		expect(seen.prompts[0]).to.not.include('[s]')
+	})
+
+	it('T09 the end of input, an abort and an error are a no; Ctrl-C stops the turn', async () => {
+		expect(await asker(null).ask()).to.deep.equal({ choice: 'deny' })
+		expect(await asker({ interrupt: true }).ask()).to.deep.equal({ choice: 'cancel' })
+		const broken: QuestionLine = { show: () => {}, ask: () => Promise.reject(new Error('EIO')), acceptEdits: () => {} }
+		expect(await createAsker(broken, paint).ask(request(), new AbortController().signal)).to.deep.equal({
+			choice: 'deny',
+		})
+		expect(await createAsker(broken, paint).ask(request(), AbortSignal.abort())).to.deep.equal({ choice: 'deny' })
+	})
+
+	it('"a" accepts edits for the session, on an edit only', async () => {
+		const one = asker('a')
+		expect(await one.ask(edit)).to.deep.equal({ choice: 'once' })
+		expect([one.seen.edits, one.seen.prompts[0]!.includes('[a] accept edits')]).to.deep.equal([1, true])
+		const outside = asker('a', 'n')
+		await outside.ask({ ...edit, effect: { type: 'apply_changes', summary: 'x' } })
+		expect(outside.seen.edits).to.equal(0)
+	})
+
+	it('shows the whole diff or command and the warning, with every hidden character written out', () => {
+		const text = questionText(edit, paint)
+		expect(text).to.include('-two').and.to.include('+2[U+202E]')
+		const command = `echo ok\n${'x'.repeat(5000)}\nrm -rf ~ # \u001b[8m`
+		const shown = questionText(
+			request({ preview: command, title: 'Run: \u001b]0;x\u0007', warning: 'Outside!\nReally' }),
+			paint,
+		)
+		expect(shown).to.include('x'.repeat(5000)).and.to.include('rm -rf ~ # ␛[8m').and.to.include('! Outside!\n! Really')
+		expect(shown).to.not.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+	})
+
+	it('a yes also names the rule that would cover it for good', async () => {
+		const { ask, seen } = asker('y')
+		await ask(request({ lastingRule: 'bash(npm test)' }))
+		expect(seen.shown).to.include('a rule for good, in settings: bash(npm test)')
+	})
+
+	it('two questions at once are asked one after the other', async () => {
+		const order: string[] = []
+		let release: (() => void) | null = null
+		const terminal: QuestionLine = {
+			show: (text) => void order.push(text.split('\n')[0]!),
+			ask: () =>
+				new Promise((done) => {
+					release = () => done({ line: 'y' })
+				}),
+			acceptEdits: () => {},
+		}
+		const one = createAsker(terminal, paint)
+		const signal = new AbortController().signal
+		const both = [one.ask(request({ title: 'first' }), signal), one.ask(request({ title: 'second' }), signal)]
+		const turn = () => new Promise((done) => setTimeout(done, 5))
+		await turn()
+		expect(order).to.deep.equal(['? first'])
+		release!()
+		await both[0]
+		await turn()
+		release!()
+		expect(await Promise.all(both)).to.deep.equal([{ choice: 'once' }, { choice: 'once' }])
+		expect(order).to.deep.equal(['? first', '? second'])
+	})
+})
