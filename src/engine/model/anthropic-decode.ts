@@ -1,20 +1,10 @@
 // Anthropic's raw stream events as model events and, at the end, one message. Pure.
-import type { Block, Json, ModelEvent, ModelFailure, ModelSpec, ModelStop, ToolSpec, Usage } from '../types.ts'
+import type { Block, Json, ModelEvent, ModelFailure, ModelStop, Usage } from '../types.ts'
+import { cutArguments, type DecodeContext } from './adapter.ts'
 import { freshId, readArguments, resolveName } from './calls.ts'
 import { costOf } from './cost.ts'
 import { failureOf } from './failure.ts'
-import type { Provider } from './provider.ts'
 import { addCallDelta, addDelta, type Decoder } from './sse.ts'
-
-export interface DecodeContext {
-	provider: Provider
-	spec: ModelSpec
-	tools: ToolSpec[]
-	/** Ids of calls already in the conversation. */
-	usedIds: Set<string>
-	maxOutput: number
-	requestId?: string | undefined
-}
 
 interface Open {
 	type: string
@@ -38,9 +28,6 @@ const stops: Record<string, ModelStop> = {
 	refusal: 'refusal',
 	model_context_window_exceeded: 'context_full',
 }
-
-/** What stands for the arguments of a call that was cut before its first letter. */
-export const cutArguments = '(cut off by the output limit)'
 
 export class AnthropicDecoder implements Decoder {
 	done = false

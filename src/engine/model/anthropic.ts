@@ -1,26 +1,14 @@
 // The Anthropic adapter: the SDK makes the request (its form, headers and version are the SDK's business), Garuda carries and reads it.
 import type { Http } from '../net/http.ts'
 
-import type { Message, ModelEvent, ModelFailure, ModelRequest, ModelSpec } from '../types.ts'
+import type { ModelFailure, ModelSpec } from '../types.ts'
+import { type Adapter, type AdapterDeps, idsIn } from './adapter.ts'
 import { AnthropicDecoder } from './anthropic-decode.ts'
 import { encodeAnthropic } from './anthropic-encode.ts'
 import { brokenStream, cancelled, failureOf, toldBy, wireFailure } from './failure.ts'
 import { learnAnthropic } from './learn.ts'
-import type { ModelTuning, Provider, ProviderQuirks } from './provider.ts'
+import type { Provider, ProviderQuirks } from './provider.ts'
 import { readStream } from './sse.ts'
-
-export interface AdapterDeps {
-	http: Http
-	tuning: ModelTuning
-	log(line: object): void
-}
-
-/** What an adapter plays: one try of one request, `messages` already valid for it. Ends like a ModelClient's stream. */
-export interface Adapter {
-	/** `badMessage` of a failure is an index into `messages`. */
-	attempt(request: ModelRequest, messages: Message[], signal: AbortSignal): AsyncIterable<ModelEvent>
-	readonly quirks: ProviderQuirks
-}
 
 // The SDK reads headers from the environment; Garuda sends only these of it and the provider's own.
 const ownHeaders =
@@ -125,13 +113,6 @@ export async function anthropicAdapter(provider: Provider, spec: ModelSpec, deps
 }
 
 const quiet = () => {}
-
-/** Ids of the calls in a conversation. */
-export const idsIn = (messages: Message[]): Set<string> => {
-	const ids = new Set<string>()
-	for (const message of messages) for (const block of message.blocks) if (block.type === 'tool_call') ids.add(block.id)
-	return ids
-}
 
 /** The part of a Response that the SDK reads, over our own: no second stream between the socket and the parser. */
 class WireResponse {

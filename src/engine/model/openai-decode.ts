@@ -1,6 +1,6 @@
 // Chat Completions chunks of many servers as model events and, at the end, one message. Pure.
 import type { Block, Json, ModelEvent, ModelFailure, ModelStop, Usage } from '../types.ts'
-import { cutArguments, type DecodeContext } from './anthropic-decode.ts'
+import { cutArguments, type DecodeContext } from './adapter.ts'
 import { coerce, freshId, readArguments, resolveName } from './calls.ts'
 import { costOf } from './cost.ts'
 import { errorIn, failureOf } from './failure.ts'

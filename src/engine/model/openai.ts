@@ -1,6 +1,6 @@
 // The Chat Completions adapter: local servers and hosted ones that speak the same form, each with its habits (quirks).
 import type { ModelEvent, ModelFailure, ModelRequest, ModelSpec } from '../types.ts'
-import { type Adapter, type AdapterDeps, idsIn } from './anthropic.ts'
+import { type Adapter, type AdapterDeps, idsIn } from './adapter.ts'
 import { brokenStream, cancelled, errorIn, failureOf, toldBy, wireFailure } from './failure.ts'
 import { learnOpenai } from './learn.ts'
 import { OpenaiDecoder } from './openai-decode.ts'
