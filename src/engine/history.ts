@@ -40,12 +40,10 @@ export class History {
 		this.covered = 0
 	}
 
-	/** The provider counted the last request: later estimates start from its figure. */
-	measured(usage: Usage): void {
-		const total = usage.input + usage.cacheRead + usage.cacheWrite + usage.output
-		if (total === 0) return
-		this.base = total
-		// The answer that this usage covers is appended right after.
+	/** The provider counted the last request and its answer, which is appended right after: estimates start from that figure. */
+	measured(tokens: number): void {
+		if (tokens === 0) return
+		this.base = tokens
 		this.covered = this.messages.length + 1
 	}
 

@@ -26,7 +26,8 @@ import { oneLine } from './text.ts'
 import { createGate, type Gate, type GateDeps } from './tools/invoke.ts'
 import { runTurn } from './turn.ts'
 import type {
-	AgentEvent, CallInfo,
+	AgentEvent,
+	CallInfo,
 	Effort,
 	Json,
 	Message,
@@ -45,8 +46,6 @@ export interface ModelChoice {
 	name: string
 	client: ModelClient
 	spec: ModelSpec
-	/** Dollars for a usage, null when a price is unknown. */
-	cost(usage: Usage): number | null
 }
 
 /** What a session starts from: rebuilt from a journal, or new and empty. */
@@ -208,7 +207,6 @@ export class LiveSession implements Session {
 					limits: this.p.limits,
 					clock: this.p.clock,
 					sessionId: this.id,
-					cost: this.choice.cost,
 					emit: (event) => this.emit(event),
 					...(check ? { check } : {}),
 				},
@@ -325,7 +323,13 @@ export class LiveSession implements Session {
 				const before = await this.before?.wait()
 				const after = before?.id == null ? null : await this.p.snapshots.take(turn, new AbortController().signal)
 				mark.to = after?.id ?? null
-				await this.write({ type: 'snapshot', time: time(), turn, id: mark.to, ...(after?.note ? { note: after.note } : {}) })
+				await this.write({
+					type: 'snapshot',
+					time: time(),
+					turn,
+					id: mark.to,
+					...(after?.note ? { note: after.note } : {}),
+				})
 				if (after?.note) this.note(after.note)
 			} else await this.before?.drop()
 			const ended = this.turns.at(-1)
@@ -463,7 +467,6 @@ export class LiveSession implements Session {
 			mode: () => this.modeNow,
 			messages: () => this.log.messages,
 			tokens: () => this.log.tokens(),
-			cost: this.choice.cost,
 			emit: (event) => this.emit(event),
 			replace: async (messages, before, after) => {
 				await this.write({ type: 'compaction', time: this.p.clock.now(), messages, before, after })
@@ -516,7 +519,8 @@ export class LiveSession implements Session {
 		if (this.running) throw new UserError('A turn is running in this session.', 'Redo after it.')
 		const entry = this.undone.at(-1)
 		if (!entry) return { ...none, message: 'There is nothing to redo.' }
-		if (entry.mark.blocked) return { ...none, message: `Turn ${entry.mark.turn} cannot be redone: ${entry.mark.blocked}.` }
+		if (entry.mark.blocked)
+			return { ...none, message: `Turn ${entry.mark.turn} cannot be redone: ${entry.mark.blocked}.` }
 		const moved = await this.moveFiles(entry.mark.to, entry.mark.from)
 		if (!moved.ok) return { ...none, conflicts: moved.conflicts, message: moved.message }
 		entry.mark.base = this.log.messages

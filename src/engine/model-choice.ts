@@ -8,7 +8,7 @@ import { UserError } from './errors.ts'
 import type { ModelChoice } from './live-session.ts'
 import type { Http } from './net/http.ts'
 import type { Clock, Redactor } from './ports.ts'
-import type { ModelSpec, Problem, Usage } from './types.ts'
+import type { ModelSpec, Problem } from './types.ts'
 
 /** Used when only an Anthropic key is there and no model was named anywhere. */
 const usualAnthropic = 'claude-sonnet-5-5'
@@ -76,13 +76,11 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 		/** Throws UserError with the way out when there is no such model or no key. */
 		async connect(name: string | undefined, settings: Settings, redactor: Redactor): Promise<ModelChoice> {
 			const { client, spec } = options.ports ?? {}
-			const { costOf } = await import('./model/cost.ts')
-			if (client && spec)
-				return { name: `${spec.provider}/${spec.id}`, client, spec, cost: (usage: Usage) => costOf(usage, spec) }
+			if (client && spec) return { name: `${spec.provider}/${spec.id}`, client, spec }
 			const builtIn = special(name)
 			if (builtIn) {
 				const made = await builtIn()
-				return { name: name ?? made.spec.id, ...made, cost: (usage) => costOf(usage, made.spec) }
+				return { name: name ?? made.spec.id, ...made }
 			}
 			const found = await find(name)
 			if ('problem' in found) throw new UserError(found.problem.message, found.problem.hint)
@@ -112,7 +110,7 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 					...(options.debug ? { log: (line: object) => options.debug!(line as never) } : {}),
 				},
 			)
-			return { name: found.name, client: client_, spec: made, cost: (usage) => costOf(usage, made) }
+			return { name: found.name, client: client_, spec: made }
 		},
 
 		/** Models that could be used: those named in models.json, the known ones of providers with a key, and the default. */

@@ -3,7 +3,15 @@ import type { TurnDeps } from './turn.ts'
 import type { Message, ModelFailure, ModelStop, Usage } from './types.ts'
 
 export type ModelStepResult =
-	| { type: 'message'; message: Message; stop: ModelStop; usage: Usage | null; requestId?: string; detail?: string }
+	| {
+			type: 'message'
+			message: Message
+			stop: ModelStop
+			usage: Usage | null
+			context?: number
+			requestId?: string
+			detail?: string
+	  }
 	| { type: 'error'; error: ModelFailure; usage: Usage | null }
 	| { type: 'cancelled'; text: string; usage: Usage | null }
 
@@ -54,13 +62,14 @@ export async function modelStep(
 			case 'call_delta':
 				break
 			case 'end': {
-				const { message, stop, usage, requestId, detail } = event
+				const { message, stop, usage, context, requestId, detail } = event
 				// An abort that came with the last byte still stops the turn, but a whole message is kept whole.
 				return {
 					type: 'message',
 					message,
 					stop,
 					usage,
+					...(context === undefined ? {} : { context }),
 					...(requestId === undefined ? {} : { requestId }),
 					...(detail === undefined ? {} : { detail }),
 				}

@@ -36,8 +36,6 @@ export interface TurnDeps {
 	limits: { steps: number; repeatHint: number; repeatStop: number }
 	clock: Clock
 	sessionId: string
-	/** Dollars for a usage, null when a price is unknown. */
-	cost(usage: Usage): number | null
 	emit(event: AgentEvent): void
 	/** Checks a final text against a wanted form; an error text goes back to the model, at most twice. */
 	check?: (text: string) => { value: Json } | { error: string }
@@ -112,12 +110,13 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 			signal,
 		)
 		modelMs += clock.now() - before
-		const spent = step.usage && { ...step.usage, requests: step.usage.requests || 1, cost: deps.cost(step.usage) }
-		held.settle(
-			spent ? { tokens: spent.input + spent.cacheRead + spent.cacheWrite + spent.output, cost: spent.cost } : null,
-		)
-		usage = addUsage(usage, spent ?? { ...noUsage(), requests: 1, cost: null })
-		if (spent) history.measured(spent)
+		const spent = step.usage && { ...step.usage, requests: step.usage.requests || 1 }
+		const tokens = spent && spent.input + spent.cacheRead + spent.cacheWrite + spent.output
+		held.settle(spent ? { tokens: tokens!, cost: spent.cost } : null)
+		// A request refused before it said anything costs nothing; of one that broke off the cost is not known.
+		const shown = step.type === 'error' ? step.error.streamed : true
+		usage = addUsage(usage, spent ?? { ...noUsage(), requests: 1, cost: shown ? null : 0 })
+		if (step.type === 'message' && tokens) history.measured(step.context ?? tokens)
 
 		if (step.type === 'cancelled') {
 			// What the user saw stays; what the model had not finished does not.
@@ -134,6 +133,8 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 		}
 
 		const { message, stop } = step
+		const cut = /^context_cut:(\d+)$/.exec(step.detail ?? '')
+		if (cut) deps.compaction.learnWindow(Number(cut[1]))
 		const said = message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')
 		if (said !== '') text = said
 		const recorded = { type: 'assistant' as const, usage: spent ?? noUsage(), model: deps.modelName, stop }

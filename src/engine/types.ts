@@ -219,7 +219,18 @@ export type ModelEvent =
 	| { type: 'server_tool'; id: string; name: string; input?: Json; result?: Json }
 	| { type: 'retry'; attempt: number; of: number; delayMs: number; reason: string; void: boolean }
 	| { type: 'notice'; text: string }
-	| { type: 'end'; message: Message; stop: ModelStop; usage: Usage; requestId?: string; detail?: string }
+	| {
+			type: 'end'
+			message: Message
+			stop: ModelStop
+			/** All tries together, with their cost. */
+			usage: Usage
+			/** Tokens of the last try, request and reply: what the conversation weighs now. */
+			context?: number
+			requestId?: string
+			/** leaked_tool_call, empty_reply, context_cut:<window the server really has>, or a refusal's category. */
+			detail?: string
+	  }
 	| { type: 'error'; error: ModelFailure; usage?: Usage }
 
 export interface ModelFailure extends Problem {

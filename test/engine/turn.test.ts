@@ -24,16 +24,14 @@ async function play(
 		onEvent?: (event: AgentEvent) => void
 	} = {},
 ): Promise<Run> {
-	const model = fakeModel(replies)
+	const spec = more.spec ?? fakeSpec()
+	const model = fakeModel(replies, spec.price)
 	const events: AgentEvent[] = []
 	const { history } = fakeHistory(more.messages ?? [user('do it')])
-	const spec = more.spec ?? fakeSpec()
 	const emit = (event: AgentEvent) => {
 		events.push(event)
 		more.onEvent?.(event)
 	}
-	const cost = (usage: { input: number; output: number }) =>
-		spec.price ? (usage.input * spec.price.input + usage.output * spec.price.output) / 1e6 : null
 	const compaction = createCompaction({
 		client: model,
 		spec,
@@ -45,7 +43,6 @@ async function play(
 		messages: () => history.messages,
 		tokens: () => history.tokens(),
 		replace: async (messages) => history.replace(messages),
-		cost,
 		emit,
 	})
 	const budget = more.budget ?? new TokenBudget(null, null)
@@ -63,7 +60,6 @@ async function play(
 			limits: { steps: 50, repeatHint: 3, repeatStop: 5 },
 			clock: systemClock,
 			sessionId: 's',
-			cost,
 			...more,
 			emit,
 		},

@@ -33,7 +33,10 @@ export interface FakeModel extends ModelClient {
 }
 
 /** Plays replies in order; a function gets the request. Requests are copied as they were sent. */
-export function fakeModel(replies: (Reply | ((request: ModelRequest) => Reply))[]): FakeModel {
+export function fakeModel(
+	replies: (Reply | ((request: ModelRequest) => Reply))[],
+	price: { input: number; output: number } | null = { input: 1, output: 2 },
+): FakeModel {
 	const requests: ModelRequest[] = []
 	let calls = 0
 	return {
@@ -52,7 +55,12 @@ export function fakeModel(replies: (Reply | ((request: ModelRequest) => Reply))[
 				yield { type: 'error', error: { code: 'cancelled', message: 'stopped', retryable: false, streamed: true } }
 				return
 			}
-			const usage = { ...noUsage(), input: 100, output: 10, requests: 1, ...reply.usage }
+			const tokens = { ...noUsage(), input: 100, output: 10, requests: 1, ...reply.usage }
+			// A client prices its own requests; this one by fakeSpec's price, when the request names that model.
+			const usage = {
+				...tokens,
+				cost: price === null ? null : (tokens.input * price.input + tokens.output * price.output) / 1e6,
+			}
 			if (reply.error) {
 				yield { type: 'error', error: reply.error }
 				return

@@ -19,8 +19,6 @@ export interface CompactionDeps {
 	tokens(): number
 	/** Puts the new beginning in place and into the journal. */
 	replace(messages: Message[], before: number, after: number): Promise<void>
-	/** Dollars for a usage, null when a price is unknown. */
-	cost(usage: Usage): number | null
 	emit(event: AgentEvent): void
 }
 
@@ -138,7 +136,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 		}
 		for await (const event of deps.client.stream(request, signal)) {
 			if (event.type === 'end') {
-				usage = { ...event.usage, cost: deps.cost(event.usage) }
+				usage = event.usage
 				const text = event.message.blocks
 					.flatMap((block) => (block.type === 'text' ? [block.text] : []))
 					.join('')
@@ -152,7 +150,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 				}
 			}
 			if (event.type === 'error') {
-				usage = event.usage ? { ...event.usage, cost: deps.cost(event.usage) } : noUsage()
+				usage = event.usage ?? noUsage()
 				return signal.aborted ? { text: null, usage } : { text: null, usage, problem: event.error }
 			}
 		}

@@ -33,7 +33,6 @@ function make(
 		messages: () => history.messages,
 		tokens: () => history.tokens(),
 		replace: async (next) => history.replace(next),
-		cost: () => 0,
 		emit: (event) => events.push(event),
 	})
 	const run = (why: 'full' | 'overflow' | 'asked' = 'full', signal = new AbortController().signal) =>
