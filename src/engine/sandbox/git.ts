@@ -69,7 +69,7 @@ const fixed: [key: string, value: string][] = [
 	['gc.auto', '0'],
 	['maintenance.auto', 'false'],
 	['color.ui', 'false'],
-	['column.ui', 'false'],
+	['column.ui', 'never'],
 	['advice.detachedHead', 'false'],
 	['core.untrackedCache', 'keep'],
 ]

@@ -70,7 +70,6 @@ export const runSuite = async (
 ): Promise<Report> => {
 	const all: Act[] = probes.filter((probe) => !probe.in || probe.in.includes(setting))
 	const acts = (fixture: Fixture): Act[] => [
-		...all,
 		// A place that commands see but must not write; in plan mode even the root itself.
 		...attacks.map(({ id, script }) => ({
 			id,
@@ -80,6 +79,7 @@ export const runSuite = async (
 				`m-${id}`,
 			),
 		})),
+		...all,
 	]
 	const report: Report = { inside: [], outside: [] }
 	{

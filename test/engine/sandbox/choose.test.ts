@@ -1,0 +1,471 @@
+// Which executor is chosen and what the user is told; the filter, the walls and the macOS profile as data.
+import { spawnSync } from 'node:child_process'
+import { chmodSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { UserError } from '../../../src/engine/errors.ts'
+import { commandEnvironment, createExecutor, findWall } from '../../../src/engine/sandbox/index.ts'
+import { BoundedText, decodeInto } from '../../../src/engine/sandbox/output.ts'
+import { diagnose, type Machine } from '../../../src/engine/sandbox/probe.ts'
+import { findBubblewrap } from '../../../src/engine/sandbox/programs.ts'
+import { sbplString, seatbeltProfile } from '../../../src/engine/sandbox/seatbelt.ts'
+import { seccompFilter } from '../../../src/engine/sandbox/seccomp.ts'
+import { asNobody, readableCopy } from './copy.ts'
+import { type Fixture, makeFixture } from './fixture.ts'
+
+const never = new AbortController().signal
+const isRoot = process.getuid?.() === 0
+
+describe('sandbox: choice', () => {
+	let fixture: Fixture
+	beforeEach(() => {
+		fixture = makeFixture()
+	})
+	afterEach(() => fixture.remove())
+	const fails = (promise: Promise<unknown>) =>
+		promise.then(
+			() => undefined,
+			(error) => error as UserError,
+		)
+	const fakeBwrap = (text: string) => {
+		const path = join(fixture.base, 'bwrap')
+		writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+		return path
+	}
+
+	it('config-21 no bubblewrap: a loud notice with the cure and a host executor; sandbox and strict refuse', async () => {
+		const bwrap = join(fixture.base, 'none')
+		const chosen = await createExecutor(fixture.options({ executor: 'auto', bwrap }))
+		expect(chosen.executor.kind).to.equal('host')
+		expect(chosen.notice).to.match(/^NO SANDBOX: .*asks before each one.*apt install bubblewrap/)
+		expect(chosen.reason).to.include('bubblewrap')
+		await chosen.executor.close()
+		for (const more of [
+			{ executor: 'sandbox' as const },
+			{ executor: 'auto' as const, profile: 'strict' as const },
+			{ executor: 'host' as const, profile: 'strict' as const },
+		]) {
+			const error = await fails(createExecutor(fixture.options({ bwrap, ...more })))
+			expect(error).to.be.instanceOf(UserError)
+			expect(error?.hint).to.be.a('string')
+		}
+		const other = await createExecutor(fixture.options({ executor: 'auto', platform: 'win32' }))
+		expect([other.executor.kind, other.notice]).to.satisfy(
+			([kind, notice]: string[]) => kind === 'host' && notice?.includes('win32'),
+		)
+		await other.executor.close()
+	})
+
+	it('config-21 a bubblewrap that does not confine counts as none', async () => {
+		const bwrap = fakeBwrap(
+			'while [ "$1" != -- ]; do shift; done; shift; cat <&3 >/dev/null; cat <&4 >/dev/null; echo \'{ "child-pid": 1 }{ "exit-code": 0 }\' >&5; export HOME=/; exec "$@"',
+		)
+		const chosen = await createExecutor(fixture.options({ executor: 'auto', bwrap }))
+		expect(chosen.executor.kind).to.equal('host')
+		expect(chosen.reason).to.include('does not confine')
+		await chosen.executor.close()
+		const broken = await createExecutor(
+			fixture.options({
+				executor: 'auto',
+				bwrap: fakeBwrap('echo "bwrap: Unknown option --disable-userns" >&2; exit 1'),
+			}),
+		)
+		expect(broken.notice).to.include('0.8.0')
+		await broken.executor.close()
+	})
+
+	it('config-16 a planted bubblewrap is never used: fixed places, owner, mode', async () => {
+		const path = fakeBwrap('exit 0')
+		chmodSync(path, 0o777)
+		expect(
+			(
+				await createExecutor(fixture.options({ executor: 'auto', bwrap: path })).then(
+					async (chosen) => (await chosen.executor.close(), chosen),
+				)
+			).reason,
+		).to.include('no safe bubblewrap')
+		chmodSync(path, 0o755)
+		chmodSync(fixture.base, 0o777)
+		expect(
+			(
+				await createExecutor(fixture.options({ executor: 'auto', bwrap: path })).then(
+					async (chosen) => (await chosen.executor.close(), chosen),
+				)
+			).reason,
+		).to.include('no safe bubblewrap')
+		chmodSync(fixture.base, 0o700)
+		writeFileSync(join(fixture.root, 'bwrap'), '#!/bin/sh\necho planted\n', { mode: 0o755 })
+		const chosen = await createExecutor(
+			fixture.options({ env: { ...fixture.env, PATH: `.:${fixture.root}:${fixture.env.PATH}` } }),
+		)
+		expect(
+			(await chosen.executor.run({ script: 'echo real', cwd: fixture.root, timeoutMs: 5_000 }, never)).output,
+		).to.equal('real\n')
+		await chosen.executor.close()
+		expect(findBubblewrap()).to.equal('/usr/bin/bwrap')
+	})
+
+	it('proc-21 inside another sandbox it says so and what to do', () => {
+		const driver = new URL('./driver.ts', import.meta.url).pathname
+		const within = (flags: string[]) => {
+			const ran = spawnSync(
+				'/usr/bin/bwrap',
+				[...flags, process.execPath, driver, 'choose', fixture.root, fixture.home, fixture.tmp],
+				{ encoding: 'utf8', env: { PATH: '/usr/bin:/bin' } },
+			)
+			expect(ran.status, ran.stderr).to.equal(0)
+			return JSON.parse(ran.stdout) as { kind: string; notice: string; reason: string }
+		}
+		const noUsers = within(['--unshare-user', '--disable-userns', '--cap-drop', 'ALL', '--dev-bind', '/', '/', '--'])
+		expect(noUsers.kind).to.equal('host')
+		expect(noUsers.notice).to.match(/^NO SANDBOX: .*(?:user namespace|not allowed|forbids).*To mend it: /)
+		const noProc = within([
+			'--unshare-user',
+			'--unshare-pid',
+			'--dev-bind',
+			'/',
+			'/',
+			'--proc',
+			'/proc',
+			'--ro-bind',
+			'/dev/null',
+			'/proc/kcore',
+			'--',
+		])
+		expect(noProc.kind).to.equal('host')
+		expect(noProc.notice).to.match(/^NO SANDBOX: /)
+	})
+
+	it('causes and cures', () => {
+		const machine: Machine = { appArmorLimit: false, cloneForbidden: false, noNamespaces: false, container: false }
+		const says = (complaint: string, at: Partial<Machine> = {}) => diagnose(complaint, { ...machine, ...at })
+		expect(says('bwrap: setting up uid map: Permission denied', { appArmorLimit: true }).reason).to.include('AppArmor')
+		expect(says('bwrap: setting up uid map: Permission denied', { appArmorLimit: true }).fix).to.include(
+			'bwrap-userns-restrict',
+		)
+		expect(says("bwrap: Can't mount proc on /newroot/proc: Operation not permitted").fix).to.include(
+			'systempaths=unconfined',
+		)
+		expect(says('bwrap: No permissions to create new namespace', { cloneForbidden: true }).fix).to.include(
+			'unprivileged_userns_clone=1',
+		)
+		expect(
+			says('bwrap: Creating new namespace failed: No space left on device', { noNamespaces: true }).fix,
+		).to.include('max_user_namespaces')
+		expect(
+			says('bwrap: Creating new namespace failed: Operation not permitted', { container: true }).reason,
+		).to.include('container')
+		expect(says('bwrap: something new').reason).to.include('something new')
+	})
+
+	it("as an ordinary user the process limit is the kernel's and counts the sandbox only", function () {
+		if (!isRoot) {
+			console.log('      not root: the other tests ran as an ordinary user')
+			this.skip()
+		}
+		const copy = readableCopy()
+		try {
+			const at = (name: string) => join(copy, 'tmp', name)
+			const ran = asNobody(copy, [
+				'run',
+				at('root'),
+				at('home'),
+				at('session'),
+				'for i in $(seq 100); do sleep 1 & done; echo end',
+			])
+			expect(ran.status, ran.stderr).to.equal(0)
+			const { kind, notice, result } = JSON.parse(ran.stdout)
+			expect([kind, notice]).to.deep.equal(['bubblewrap', undefined])
+			expect(result.output).to.match(/fork: .*Resource temporarily unavailable/)
+		} finally {
+			rmSync(copy, { recursive: true, force: true })
+		}
+	})
+
+	it('leaves nothing in the temporary folder', async () => {
+		const own = () => readdirSync(tmpdir()).filter((name) => name.startsWith('garuda-own-'))
+		const before = own()
+		const { executor } = await createExecutor(fixture.options())
+		await executor.run({ script: 'cat', stdin: 'x', cwd: fixture.root, timeoutMs: 5_000 }, never)
+		expect(own().length).to.be.above(before.length)
+		await executor.close()
+		await fails(createExecutor(fixture.options({ root: '/' })))
+		expect(own().filter((name) => !before.includes(name))).to.deep.equal([])
+		expect(readdirSync(fixture.tmp).filter((name) => name.startsWith('.garuda'))).to.deep.equal([])
+	})
+
+	it('env-06 env-05 only the allowlist passes, and never an empty key', () => {
+		const env = commandEnvironment(
+			{
+				PATH: '.:bin:/usr/bin::/bin',
+				LANG: 'de_DE.UTF-8',
+				LC_ALL: 'C',
+				JAVA_HOME: '/j',
+				A_TOKEN: 't',
+				LD_PRELOAD: 'x',
+				ENV: '/rc',
+				BASH_ENV: '/rc',
+				CI: '1',
+				MINE: 'm',
+				EMPTY: '',
+				OPENAI_API_KEY: '',
+				NUL: 'a\0b',
+				GIT_DIR: 'x',
+			},
+			'/h',
+			['MINE', 'EMPTY', 'NUL', 'OPENAI_API_KEY'],
+		)
+		expect(env).to.include({
+			PATH: '/usr/bin:/bin',
+			LANG: 'de_DE.UTF-8',
+			LC_ALL: 'C',
+			JAVA_HOME: '/j',
+			MINE: 'm',
+			HOME: '/h',
+			PAGER: 'cat',
+			TERM: 'dumb',
+		})
+		for (const name of [
+			'A_TOKEN',
+			'LD_PRELOAD',
+			'ENV',
+			'BASH_ENV',
+			'CI',
+			'EMPTY',
+			'OPENAI_API_KEY',
+			'NUL',
+			'GIT_DIR',
+			'NO_COLOR',
+		])
+			expect(env).to.not.have.property(name)
+		expect(Object.values(env)).to.not.include('')
+	})
+})
+
+describe('sandbox: filter', () => {
+	/** What the kernel would answer: a small classic-BPF machine. */
+	const answer = (
+		cpu: string,
+		blockUnix: boolean,
+		nr: number,
+		args: number[] = [],
+		arch = cpu === 'x64' ? 0xc000003e : 0xc00000b7,
+	): number => {
+		const program = seccompFilter(cpu, { blockUnix })!
+		const data = new Map([
+			[0, nr],
+			[4, arch],
+			...args.map((value, index) => [16 + 8 * index, value >>> 0] as [number, number]),
+		])
+		let a = 0
+		for (let at = 0; at < program.length / 8; at++) {
+			const [code, yes, no, k] = [
+				program.readUInt16LE(at * 8),
+				program[at * 8 + 2]!,
+				program[at * 8 + 3]!,
+				program.readUInt32LE(at * 8 + 4),
+			]
+			if (code === 0x20) a = data.get(k) ?? 0
+			else if (code === 0x06) return k
+			else at += (code === 0x15 ? a === k : code === 0x35 ? a >= k : (a & k) !== 0) ? yes : no
+		}
+		throw new Error('the program ended without an answer')
+	}
+	const [allow, kill, eperm, enosys, nofamily] = [0x7fff0000, 0x80000000, 0x50001, 0x50026, 0x50061]
+
+	for (const [cpu, number] of [
+		[
+			'x64',
+			{ read: 0, ptrace: 101, clone: 56, clone3: 435, ioctl: 16, socket: 41, socketpair: 53, keyctl: 250, mount: 165 },
+		],
+		[
+			'arm64',
+			{
+				read: 63,
+				ptrace: 117,
+				clone: 220,
+				clone3: 435,
+				ioctl: 29,
+				socket: 198,
+				socketpair: 199,
+				keyctl: 219,
+				mount: 40,
+			},
+		],
+	] as const)
+		it(`answers each call as meant on ${cpu}`, () => {
+			const says = (nr: number, ...args: number[]) => answer(cpu, false, nr, args)
+			expect(says(number.read)).to.equal(allow)
+			for (const nr of [number.ptrace, number.keyctl, number.mount, 425, 428, 442])
+				expect(says(nr), String(nr)).to.equal(eperm)
+			expect(says(number.clone3)).to.equal(enosys)
+			expect(says(number.clone, 0x11)).to.equal(allow)
+			for (const flag of [0x10000000, 0x20000000, 0x40000000, 0x20000, 0x2000000, 0x4000000, 0x8000000])
+				expect(says(number.clone, flag | 0x11)).to.equal(eperm)
+			for (const command of [0x5412, 0x541c, 0x5423]) expect(says(number.ioctl, 0, command)).to.equal(eperm)
+			expect(says(number.ioctl, 0, 0x5413)).to.equal(allow)
+			for (const family of [1, 2, 10]) expect(says(number.socket, family, 1, 0)).to.equal(allow)
+			expect(says(number.socket, 16, 3, 0)).to.equal(allow)
+			for (const family of [16, 17, 31, 38, 40, 44])
+				expect(says(number.socket, family, 3, 9), String(family)).to.equal(nofamily)
+			expect(answer(cpu, true, number.socket, [1, 1, 0])).to.equal(nofamily)
+			expect(answer(cpu, true, number.socket, [2, 1, 0])).to.equal(allow)
+			expect(answer(cpu, true, number.socketpair, [1, 1, 0])).to.equal(allow)
+			expect(answer(cpu, false, number.read, [], 0x40000003)).to.equal(kill)
+			if (cpu === 'x64') expect(says(0x40000000 + 39)).to.equal(kill)
+		})
+
+	it('has no table for another CPU, and says so', () =>
+		expect(seccompFilter('ppc64', { blockUnix: false })).to.equal(null))
+})
+
+describe('sandbox: walls', () => {
+	const wall = (output: string) => findWall(output, ['/home/u/.ssh', '/home/u/.npmrc'])?.wall
+	for (const [line, expected] of [
+		['npm error code EAI_AGAIN\nnpm error request to https://registry.example failed', 'network'],
+		['curl: (6) Could not resolve host: example.com', 'network'],
+		["fatal: unable to access 'https://example.com/': Could not resolve host: example.com", 'network'],
+		['ssh: Could not resolve hostname git.example: Temporary failure in name resolution', 'network'],
+		['go: example.com/x: Get "https://proxy": dial tcp: lookup proxy: no such host', 'network'],
+		['error: failed to fetch: failed to lookup address information', 'network'],
+		['psql: connection to server at "localhost" (127.0.0.1), port 5432 failed: Connection refused', 'network'],
+		['Cannot connect to the Docker daemon at unix:///var/run/docker.sock', 'network'],
+		["touch: cannot touch '/etc/x': Read-only file system", 'write'],
+		["Error: EROFS: read-only file system, open '/x'", 'write'],
+		["mv: cannot move '.git' to 'x': Device or resource busy", 'write'],
+		['npm warn EROFS: read-only file system\nnpm error EAI_AGAIN', 'network'],
+		['cat: /home/u/.ssh/id_rsa: No such file or directory', 'read'],
+		['Unable to locate credentials. You can configure credentials by running "aws configure".', 'read'],
+		['strace: ptrace(PTRACE_TRACEME): Operation not permitted', 'process'],
+		['bash: fork: retry: Resource temporarily unavailable', 'process'],
+		['sudo: The "no new privileges" flag is set', 'process'],
+		['cat: nothing: No such file or directory', undefined],
+		['AssertionError: expected 1 to equal 2', undefined],
+		['bash: foo: command not found', undefined],
+		['', undefined],
+	] as const)
+		it(`${expected ?? 'none'}: ${line.slice(0, 60)}`, () => expect(wall(line)).to.equal(expected))
+
+	it('shows the line that tells, one line, bounded, with nothing hidden in it', () => {
+		const found = findWall(`x\rprogress\rcurl: (6) Could not resolve host: \u202eevil${'y'.repeat(999)}\nlast`, [])
+		expect(found?.detail).to.match(/^curl: \(6\) Could not resolve host: \[U\+202E\]evily+…$/)
+		expect(found?.detail.length).to.be.at.most(300)
+	})
+})
+
+describe('sandbox: output', () => {
+	it('B08 keeps any text whatever the chunks, and bounds any length', () => {
+		const text = 'aé你😀'.repeat(500)
+		for (const size of [1, 2, 3, 7, 1000]) {
+			const whole = new BoundedText(10_000)
+			const sink = decodeInto(whole)
+			const bytes = Buffer.from(text)
+			for (let at = 0; at < bytes.length; at += size) sink.chunk(bytes.subarray(at, at + size))
+			sink.end()
+			expect(whole.text()).to.equal(text)
+			expect(whole.bytes).to.equal(bytes.length)
+			const cut = new BoundedText(101)
+			const other = decodeInto(cut)
+			for (let at = 0; at < bytes.length; at += size) other.chunk(bytes.subarray(at, at + size))
+			other.end()
+			const [, head, left, tail] = /^([^\n]*)\n\[… ([\d,]+) characters left out here …\]\n([^\n]*)$/.exec(cut.text())!
+			expect(text.startsWith(head!) && text.endsWith(tail!)).to.equal(true)
+			expect(head!.length + tail!.length + Number(left!.replace(',', ''))).to.equal(text.length)
+			expect(cut.text().isWellFormed()).to.equal(true)
+		}
+	})
+})
+
+describe('sandbox: Seatbelt', () => {
+	const options = {
+		roots: ['/Users/u/p'],
+		home: '/Users/u',
+		tmp: '/private/tmp/s',
+		writable: ['/Users/u/.npm/_cacache'],
+		denyRead: ['/Users/u/vault'],
+		protect: ['/Users/u/p/.githooks'],
+		readOnly: false,
+		blockUnix: false,
+	}
+	/** The last rule wins: what a write to, or a read of, a path meets. */
+	const verdict = (profile: string, operation: 'file-write*' | 'file-read*', path: string): string => {
+		let found = 'deny'
+		for (const [, how, operations, places] of profile.matchAll(
+			/^\((allow|deny) ([a-z*\- ]+?)((?:\s*\((?:subpath|literal|global-name|regex)[^\n]*)*)\)$/gm,
+		)) {
+			if (!operations!.split(' ').includes(operation)) continue
+			const paths = [...places!.matchAll(/\((subpath|literal) "((?:[^"\\]|\\.)*)"\)/g)]
+			if (
+				places === '' ||
+				paths.some(([, kind, each]) => path === each || (kind === 'subpath' && path.startsWith(`${each}/`)))
+			)
+				found = how!
+		}
+		return found
+	}
+
+	it('writes only where work happens, protects, hides secrets last, and lets no other program act', () => {
+		const profile = seatbeltProfile(options)
+		for (const [path, expected] of [
+			['/Users/u/p/a', 'allow'],
+			['/private/tmp/s/x', 'allow'],
+			['/Users/u/.npm/_cacache/x', 'allow'],
+			['/Users/u/other', 'deny'],
+			['/usr/x', 'deny'],
+			['/Users/u/p/.git/hooks/x', 'deny'],
+			['/Users/u/p/.git/config', 'deny'],
+			['/Users/u/p/.vscode/x', 'deny'],
+			['/Users/u/p/.githooks/x', 'deny'],
+			['/Users/u/.ssh/x', 'deny'],
+		] as const)
+			expect(verdict(profile, 'file-write*', path), path).to.equal(expected)
+		for (const [path, expected] of [
+			['/usr/x', 'allow'],
+			['/Users/u/.ssh/k', 'deny'],
+			['/Users/u/Library/Keychains/k', 'deny'],
+			['/Users/u/vault/k', 'deny'],
+			['/Users/u/p/.garuda/k', 'allow'],
+		] as const)
+			expect(verdict(profile, 'file-read*', path), path).to.equal(expected)
+		for (const part of [
+			'(deny default)',
+			'(deny network*)',
+			'(deny appleevent-send)',
+			'(deny lsopen)',
+			'(deny job-creation)',
+		])
+			expect(profile).to.include(part)
+		for (const service of [
+			'coreservices',
+			'launchd',
+			'appleevents',
+			'lsd',
+			'pasteboard',
+			'SecurityServer',
+			'securityd',
+		])
+			expect(profile).to.not.include(service)
+	})
+
+	it('plan mode writes only the session folder; a root inside a hidden folder comes back; root = home keeps its masks', () => {
+		const plan = seatbeltProfile({ ...options, readOnly: true })
+		expect(verdict(plan, 'file-write*', '/Users/u/p/a')).to.equal('deny')
+		expect(verdict(plan, 'file-write*', '/Users/u/.npm/_cacache/a')).to.equal('deny')
+		expect(verdict(plan, 'file-write*', '/private/tmp/s/a')).to.equal('allow')
+		const job = seatbeltProfile({ ...options, roots: ['/Users/u/.garuda/worktrees/j'] })
+		expect(verdict(job, 'file-write*', '/Users/u/.garuda/worktrees/j/a')).to.equal('allow')
+		expect(verdict(job, 'file-write*', '/Users/u/.garuda/worktrees/j/.vscode/a')).to.equal('deny')
+		expect(verdict(job, 'file-read*', '/Users/u/.garuda/credentials')).to.equal('deny')
+		const home = seatbeltProfile({ ...options, roots: ['/Users/u'] })
+		expect(verdict(home, 'file-read*', '/Users/u/.ssh/k')).to.equal('deny')
+		expect(verdict(home, 'file-write*', '/Users/u/.zshrc')).to.equal('deny')
+		expect(verdict(home, 'file-write*', '/Users/u/Library/LaunchAgents/x')).to.equal('deny')
+	})
+
+	it('no path can add a rule', () => {
+		expect(sbplString('/a"b\\c')).to.equal('"/a\\"b\\\\c"')
+		expect(() => sbplString('/a\n(allow default)')).to.throw('control character')
+		expect(seatbeltProfile({ ...options, roots: ['/p") (allow default) ("'] })).to.include('\\") (allow default) (\\"')
+	})
+})
