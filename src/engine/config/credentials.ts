@@ -1,7 +1,8 @@
 // ~/.garuda/credentials: provider keys by name, as `garuda setup` writes them. Read before a model is called.
 import { userInfo } from 'node:os'
 import { UserError } from '../errors.ts'
-import { locate, readJsonFile } from './json-file.ts'
+import { readJsonFile } from './json-file.ts'
+import { locate } from './json-place.ts'
 import { checkHome, type GarudaPaths } from './paths.ts'
 
 /**

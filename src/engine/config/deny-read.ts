@@ -24,6 +24,11 @@ export async function denyReadPaths(
 				`sandbox.denyRead: "${pattern}" cannot be enforced.`,
 				'Name a folder, or a path with "*" in single names.',
 			)
+		if (`${places.root}/`.startsWith(`${path}/`))
+			throw new UserError(
+				`sandbox.denyRead: "${pattern}" would hide the working root itself.`,
+				'Name a folder below it or beside it.',
+			)
 		let paths = ['']
 		for (const part of path.split('/').slice(1)) {
 			if (!/[*?]/.test(part)) {

@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { codeOf, UserError } from '../errors.ts'
+import { brokenAt, lineColumn } from './json-place.ts'
 
 export interface JsonFile {
 	file: string
@@ -17,7 +18,6 @@ export interface ReadOptions {
 }
 
 const maxBytes = 1 << 20
-/** Tried on broken JSON only: never changes the file. */
 const keep = 'The file was left as it is: mend it, or move it away to start without it.'
 
 /**
@@ -64,87 +64,27 @@ function parseJson(file: string, bytes: Uint8Array): JsonFile {
 	if (text.trim() === '') throw new UserError(`${file}:1:1: is empty.`, 'Write {} into it, or remove it.')
 	try {
 		return { file, text, value: JSON.parse(text) as unknown }
-	} catch (error) {
-		const { offset, why } = explain(text, error)
+	} catch {
+		const { offset, why } = explain(text)
 		throw new UserError(`${file}:${lineColumn(text, offset)}: ${why}`, keep)
 	}
 }
 
-/** The place and kind of a mistake; of V8's message only the position is used, since it quotes the text. */
-function explain(text: string, error: unknown): { offset: number; why: string } {
-	const found = /position (\d+)/.exec(error instanceof Error ? error.message : '')
-	const offset = found ? Number(found[1]) : text.trimEnd().length
+/** The place and kind of a mistake. V8's own message is not used: it quotes the text. */
+function explain(text: string): { offset: number; why: string } {
+	const offset = brokenAt(text)
 	const here = text.slice(offset, offset + 2)
 	if (here.startsWith('/') || here.startsWith('#')) return { offset, why: 'JSON has no comments; remove this one' }
 	const before = text.slice(0, offset).trimEnd()
 	if (/^[}\]]/.test(here) && before.endsWith(','))
 		return { offset: before.length - 1, why: 'a comma too many before the end' }
 	if (here.startsWith("'")) return { offset, why: 'JSON wants double quotes' }
-	if (offset >= text.trimEnd().length)
-		return { offset, why: 'the JSON ends too early: a bracket or quote is not closed' }
+	if (here === '')
+		return { offset: text.trimEnd().length, why: 'the JSON ends too early: a bracket or quote is not closed' }
 	return { offset, why: 'this is no valid JSON from here on' }
 }
 
-const lineColumn = (text: string, offset: number): string => {
-	const before = text.slice(0, offset).split('\n')
-	return `${before.length}:${before.at(-1)!.length + 1}`
-}
-
-/** "line:column" of the value at `path` in valid JSON text; of the nearest parent when it is not there. */
-export function locate(text: string, path: readonly (string | number)[]): string {
-	let at = 0
-	const space = () => {
-		while (/\s/.test(text[at] ?? 'x')) at++
-	}
-	const string = (): string => {
-		const from = at++
-		while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-		return JSON.parse(text.slice(from, ++at)) as string
-	}
-	const skip = (): void => {
-		space()
-		if (text[at] === '"') return void string()
-		if (text[at] !== '{' && text[at] !== '[') {
-			while (at < text.length && !/[,\]}\s]/.test(text[at]!)) at++
-			return
-		}
-		let depth = 0
-		do {
-			if (text[at] === '"') {
-				string()
-				continue
-			}
-			if (/[{[]/.test(text[at]!)) depth++
-			if (/[}\]]/.test(text[at]!)) depth--
-			at++
-		} while (depth > 0 && at < text.length)
-	}
-	space()
-	let best = at
-	for (const step of path) {
-		const array = text[at] === '['
-		if (!array && text[at] !== '{') break
-		at++
-		let found = false
-		for (let index = 0; at < text.length; index++) {
-			space()
-			if (/[}\]]/.test(text[at] ?? '}')) break
-			const name = array ? index : string()
-			if (!array) {
-				space()
-				at++ // the colon
-				space()
-			}
-			if (name === step) {
-				best = at
-				found = true
-				break
-			}
-			skip()
-			space()
-			if (text[at] === ',') at++
-		}
-		if (!found) break
-	}
-	return lineColumn(text, best)
+/** For checks of a file's values: the file is never changed or replaced by defaults. */
+export const brokenFile = (message: string): never => {
+	throw new UserError(message, keep)
 }

@@ -1,9 +1,9 @@
 // The shape of ~/.garuda/models.json, checked with zod; loaded only when the file exists.
 import { z } from 'zod'
-import { UserError } from '../errors.ts'
 import { oneLine } from '../text.ts'
 import type { Json } from '../types.ts'
-import { type JsonFile, locate } from './json-file.ts'
+import type { JsonFile } from './json-file.ts'
+import { locate } from './json-place.ts'
 
 const effort = z.enum(['low', 'medium', 'high', 'xhigh', 'max'])
 const dollars = z.number().min(0).max(100_000)
@@ -49,15 +49,14 @@ export const modelsSchema = (): Json =>
 export type ModelsFile = z.output<typeof schema>
 
 /** The values of the file, or a UserError with file, line, column and field. */
-export function checkModels(file: JsonFile): ModelsFile {
+export function checkModels(file: JsonFile, broken: (message: string) => never): ModelsFile {
 	const result = schema.safeParse(file.value)
 	if (result.success) return result.data
 	const issue = result.error.issues[0]!
 	const steps = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
 	if (issue.code === 'unrecognized_keys') steps.push(issue.keys[0]!)
 	const message = issue.code === 'unrecognized_keys' ? 'is not known' : issue.message
-	throw new UserError(
+	return broken(
 		`${file.file}:${locate(file.text, steps)}: ${steps.length > 0 ? `${oneLine(steps.join('.'), 100)}: ` : ''}${message}`,
-		'The file was left as it is: mend it, or move it away to start without it.',
 	)
 }

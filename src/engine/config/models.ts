@@ -2,7 +2,7 @@
 import { UserError } from '../errors.ts'
 import { oneLine } from '../text.ts'
 import type { Json, ModelSpec, Problem } from '../types.ts'
-import { readJsonFile } from './json-file.ts'
+import { brokenFile, readJsonFile } from './json-file.ts'
 import type { GarudaPaths } from './paths.ts'
 
 export interface ProviderConfig {
@@ -38,7 +38,7 @@ export interface Models {
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-const set = (env: Env, name: string): string | undefined => env[name]?.trim() || undefined
+const set = (env: Env, name: string): string | undefined => (Object.hasOwn(env, name) && env[name]?.trim()) || undefined
 
 /** The base URL as an adapter wants it, whether or not it was given with /v1 or a slash at the end. */
 export function baseUrl(text: string, api: ProviderConfig['api'], where: string, allowHttp = false): string {
@@ -78,7 +78,7 @@ const isLoopback = (host: string): boolean =>
 export async function loadModels(paths: Pick<GarudaPaths, 'models'>, env: Env): Promise<Models> {
 	const file = await readJsonFile(paths.models)
 	const notices: string[] = []
-	const values = file ? (await import('./models-schema.ts')).checkModels(file) : { providers: {} }
+	const values = file ? (await import('./models-schema.ts')).checkModels(file, brokenFile) : { providers: {} }
 	const providers: ProviderConfig[] = []
 	const specs = new Map<string, Partial<ModelSpec>>()
 	const named: string[] = []

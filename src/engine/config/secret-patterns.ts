@@ -27,7 +27,7 @@ const looksRandom = (text: string): boolean => entropy(text) >= 3 && /\d/.test(t
 
 /** A value after a name that says "secret": random enough, and not a path, a hash of a lock file, a UUID or a word. */
 export function secretValue(value: string, quoted = true): boolean {
-	if (value.length < 8 || value.length > 512 || placeholder.test(value)) return false
+	if (value.length < 8 || value.length > 512 || /^[\d.,_-]+$/.test(value) || placeholder.test(value)) return false
 	if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(value)) return false
 	// Unquoted code: an identifier, perhaps with a digit or two.
 	if (!quoted && /^[A-Za-z_$][\w$.?!]*$/.test(value) && (value.match(/\d/g)?.length ?? 0) < 3) return false

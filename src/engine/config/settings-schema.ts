@@ -1,9 +1,9 @@
 // The shape of a settings file, checked with zod; loaded only when a settings file exists (zod costs start-up time).
 import { z } from 'zod'
-import { UserError } from '../errors.ts'
 import { oneLine } from '../text.ts'
 import type { Json } from '../types.ts'
-import { type JsonFile, locate } from './json-file.ts'
+import type { JsonFile } from './json-file.ts'
+import { locate } from './json-place.ts'
 
 const words = (what: string) => z.array(z.string().min(1).max(4096)).max(1000).describe(what)
 const ms = (what: string) => z.int().min(1).max(86_400_000).describe(what)
@@ -91,15 +91,12 @@ const schema = z.strictObject({
 export type SettingsFile = z.output<typeof schema>
 
 /** The values of a file; unknown names become notices, or an error when one looks like a mistyped known name. */
-export function checkSettings(file: JsonFile, notices: string[]): SettingsFile {
+export function checkSettings(file: JsonFile, notices: string[], broken: (message: string) => never): SettingsFile {
 	const known = knownNames(schema)
 	const fail = (path: readonly PropertyKey[], message: string): never => {
 		const steps = path.map((step) => (typeof step === 'number' ? step : String(step)))
 		const field = steps.join('.').replace(/\.(\d+)/g, '[$1]')
-		throw new UserError(
-			`${file.file}:${locate(file.text, steps)}: ${field ? `${oneLine(field, 100)}: ` : ''}${message}`,
-			'The file was left as it is: mend it, or move it away to start without it.',
-		)
+		return broken(`${file.file}:${locate(file.text, steps)}: ${field ? `${oneLine(field, 100)}: ` : ''}${message}`)
 	}
 	// Unknown names are taken out of a copy, then the rest must fit exactly.
 	const value = structuredClone(file.value)

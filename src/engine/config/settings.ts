@@ -3,7 +3,8 @@ import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { UserError } from '../errors.ts'
 import type { Effort, Json } from '../types.ts'
-import { type JsonFile, locate, readJsonFile } from './json-file.ts'
+import { brokenFile, type JsonFile, readJsonFile } from './json-file.ts'
+import { locate } from './json-place.ts'
 import type { GarudaPaths } from './paths.ts'
 import type { SettingsFile } from './settings-schema.ts'
 
@@ -165,7 +166,7 @@ export async function settingsJsonSchema(): Promise<Json> {
 
 async function check(file: JsonFile, notices: string[]): Promise<SettingsFile> {
 	const { checkSettings } = await import('./settings-schema.ts')
-	return checkSettings(file, notices)
+	return checkSettings(file, notices, brokenFile)
 }
 
 /** Real path of a file that may be missing: its folder's real path and its name. */

@@ -52,7 +52,14 @@ type Parser = Pick<typeof import('unbash'), 'parse' | 'forEachChild'>
 /** Loads the parser (once, by Node's own module cache) and reads the command. Never throws for any text. */
 export async function readShell(text: string, home?: string): Promise<ShellCommand> {
 	if (text.length > maxShellText) return scan(text)
-	return new Reader(await import('unbash'), home).read(text)
+	const parser = await import('unbash')
+	try {
+		return new Reader(parser, home).read(text)
+	} catch (error) {
+		// Nested beyond the stack: read roughly, and ask.
+		if (error instanceof RangeError) return scan(text, 'it is nested too deeply to be read')
+		throw error
+	}
 }
 
 /** A substitution inside text that is data now and may be evaluated later. */
@@ -272,8 +279,11 @@ const inputText = (text: string): string =>
 
 const hereText = (node: HereDoc): string => node.body.text
 
-/** A command that is too long to parse, cut at every separator: rough, but no deny rule is skipped. Linear. */
-function scan(text: string): ShellCommand {
+/** A command that is too long or too deep to parse, cut at every separator: rough, but no deny rule is skipped. Linear. */
+function scan(
+	text: string,
+	reason = `it is longer than ${maxShellText / 1024} KB and was not read as a whole`,
+): ShellCommand {
 	const commands: SimpleCommand[] = []
 	for (const piece of text.split(/[;&|\n(){}`]+|\$\(/)) {
 		const words = piece
@@ -288,6 +298,5 @@ function scan(text: string): ShellCommand {
 			words.shift()
 		if (words.length > 0) commands.push({ words, text: words.join(' '), prefixed: true, depth: 1, redirects: [] })
 	}
-	const reason = `it is longer than ${maxShellText / 1024} KB and was not read as a whole`
 	return { text, commands, doubts: [{ reason, grave: true }], broken: reason, rough: true, folders: [DYNAMIC] }
 }

@@ -1,0 +1,197 @@
+// The redactor: what goes, what stays, marks that come back.
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { createRedactor } from '../../../src/engine/config/redact.ts'
+
+const letters = (length: number, set = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz23456789') =>
+	Array.from(randomBytes(length), (byte) => set[byte % set.length]).join('')
+const fake = (length: number) => `${letters(length - 4)}a7B3`
+const token = () =>
+	`${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')}.${Buffer.from('{"sub":"1234567890"}').toString('base64url')}.${fake(43)}`
+
+// Made at run time, so that no scanner finds a key in this file.
+const kinds: [string, () => string][] = [
+	['anthropic', () => `sk-ant-api03-${fake(80)}`],
+	['openai', () => `sk-proj-${fake(60)}`],
+	['openai, old', () => `sk-${fake(48)}`],
+	['openrouter', () => `sk-or-v1-${letters(64, '0123456789abcdef')}`],
+	['github', () => `ghp_${fake(36)}`],
+	['github, fine', () => `github_pat_${fake(70)}`],
+	['gitlab', () => `glpat-${fake(20)}`],
+	['aws id', () => `AKIA${letters(16, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567')}`],
+	['google', () => `AIza${fake(35)}`],
+	['slack', () => `xoxb-${letters(12, '0123456789')}-${fake(24)}`],
+	['stripe', () => `sk_live_${fake(24)}`],
+	['npm', () => `npm_${fake(36)}`],
+	['hugging face', () => `hf_${fake(34)}`],
+	['groq', () => `gsk_${fake(52)}`],
+	['sendgrid', () => `SG.${fake(22)}.${fake(43)}`],
+	['jwt', token],
+	['telegram', () => `12345678:AA${fake(33)}`],
+	['vault', () => `hvs.${fake(30)}`],
+	['private key', () => `-----BEGIN RSA PRIVATE KEY-----\n${fake(64)}\n${fake(64)}\n-----END RSA PRIVATE KEY-----`],
+	['cut private key', () => `-----BEGIN PRIVATE KEY-----\n${fake(64)}\n${fake(64)}`],
+	['escaped private key', () => `-----BEGIN PRIVATE KEY-----\\n${fake(64)}\\n-----END PRIVATE KEY-----`],
+]
+
+const inContext: [string, (secret: string) => string][] = [
+	['url', (secret) => `postgres://user:${secret}@db.example:5432/x`],
+	['env file', (secret) => `DB_PASSWORD=${secret}`],
+	['json', (secret) => `{"client_secret": "${secret}"}`],
+	['yaml', (secret) => `api_key: ${secret}`],
+	['code', (secret) => `const apiKey = '${secret}'`],
+	['header', (secret) => `Authorization: Bearer ${secret}`],
+	['aws secret', (secret) => `aws_secret_access_key = ${(secret + secret).slice(0, 40)}`],
+	['azure', (secret) => `AccountKey=${(secret + secret + secret).slice(0, 86)}==;x`],
+	['npmrc', (secret) => `//registry.example/:_authToken=${secret}`],
+]
+
+describe('config: redaction', () => {
+	it('secret-04 keys of the common kinds become marks, wherever they stand, and come back', () => {
+		for (const [kind, make] of kinds) {
+			const redactor = createRedactor('seed')
+			const secret = make()
+			for (const text of [secret, `a ${secret} b`, `"${secret}"`, `export X=${secret}\n`, `key is:\n${secret}\n`]) {
+				const safe = redactor.redact(text)
+				expect(safe, kind).to.match(/\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]/)
+				expect(safe, kind).not.to.include(secret.slice(-12))
+				expect(redactor.redact(safe), kind).to.equal(safe)
+				expect(redactor.restore(safe), kind).to.deep.equal({ text, unknown: [] })
+			}
+		}
+	})
+
+	it('secret-04 values after a name that says so, in files, code and headers', () => {
+		for (const [kind, put] of inContext) {
+			const redactor = createRedactor('seed')
+			const text = put(fake(28))
+			const safe = redactor.redact(text)
+			expect(safe, kind).to.include('[redacted:').and.not.equal(text)
+			expect(redactor.restore(safe).text, kind).to.equal(text)
+			expect(redactor.redact(safe), kind).to.equal(safe)
+		}
+	})
+
+	it('a known value goes everywhere: plain, in a URL, in JSON and in base64', () => {
+		const redactor = createRedactor('seed')
+		const value = 'p@ss "word"/+é1234'
+		redactor.add('MY_KEY', ` ${value}\n`)
+		for (const text of [value, `x${value}y`, encodeURIComponent(value), JSON.stringify({ a: value })])
+			expect(redactor.redact(text), text).to.include('[redacted:my-key:').and.not.include('1234')
+		for (const head of ['', 'a', 'ab', 'abc']) {
+			const coded = Buffer.from(`${head}${value}`).toString('base64')
+			expect(redactor.redact(coded), head).to.include('[redacted:my-key:')
+			expect(redactor.restore(redactor.redact(coded)).text).to.equal(coded)
+		}
+	})
+
+	it('a longer key that holds a shorter one leaves no rest, and very short values are no secrets', () => {
+		const redactor = createRedactor('seed')
+		redactor.add('A', 'abcdef')
+		redactor.add('B', 'abcdefghijkl')
+		redactor.add('C', 'on')
+		expect(redactor.redact('abcdefghijkl on')).to.match(/^\[redacted:b:[0-9a-f]{6}\] on$/)
+	})
+
+	it('marks are the same in a session, differ between sessions, and an unknown one is named', () => {
+		const secret = kinds[0]![1]()
+		const one = createRedactor('one')
+		expect(one.redact(secret)).to.equal(one.redact(`${secret}`))
+		expect(one.redact(secret)).not.to.equal(createRedactor('two').redact(secret))
+		const mark = '[redacted:value:abcdef]'
+		expect(one.restore(`a ${mark}`)).to.deep.equal({ text: `a ${mark}`, unknown: [mark] })
+		expect(one.redact(`PASSWORD=${mark}`)).to.equal(`PASSWORD=${mark}`)
+	})
+
+	it('a secret with $& and the like is put in as it is', () => {
+		const redactor = createRedactor('seed')
+		redactor.add('K', "a$&b$'c$1d")
+		expect(redactor.restore(redactor.redact("x a$&b$'c$1d y")).text).to.equal("x a$&b$'c$1d y")
+	})
+
+	it('what is no secret stays: hashes, ids, lock files, code, examples, images', async () => {
+		const redactor = createRedactor('seed')
+		const harmless = [
+			'commit 3f786850e387550fdab836ed7e6dc881de23001b',
+			'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=',
+			'"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="',
+			'id: 123e4567-e89b-12d3-a456-426614174000',
+			`data:image/png;base64,${randomBytes(300).toString('base64')}`,
+			'const token = await getToken()',
+			'password: string',
+			'API_KEY=your-api-key-here',
+			'api_key: ${API_KEY}',
+			'token = process.env.TOKEN',
+			'secret: <your secret>',
+			'if (token === undefinedValue) return',
+			'tokenizer: BertWordPieceTokenizer',
+			'max_tokens: 128000',
+			'tokens = 1234567890',
+			'https://user@example.com/x',
+			'http://localhost:3000/a@b',
+			'const contextToken = findPrecedingToken(position)',
+			'password = os.environ["DB_PASSWORD"]',
+			'the secret: patience and time',
+			'sk-learn-contrib-packages',
+			'AKIA is a prefix',
+			'passwordField: this.form.get("password")',
+			'ssh-rsa-cert-v01@openssh.com',
+		]
+		for (const text of harmless) expect(redactor.redact(text), text).to.equal(text)
+		for (const file of ['package-lock.json', 'src/engine/ports.ts', 'node_modules/zod/package.json']) {
+			const text = await readFile(new URL(`../../../${file}`, import.meta.url), 'utf8')
+			expect(redactor.redact(text) === text, file).to.equal(true)
+		}
+	})
+
+	it('any text: redaction is idempotent and restores to itself', () => {
+		const pieces = fc.constantFrom(
+			'password=',
+			'token: "',
+			'[redacted:',
+			'value:abcdef]',
+			'sk-ant-',
+			'eyJ',
+			'://a:',
+			'@b',
+			'-----BEGIN PRIVATE KEY-----',
+			' ',
+			'\n',
+			fake(30),
+			'x',
+		)
+		fc.assert(
+			fc.property(fc.array(fc.oneof(pieces, fc.string()), { maxLength: 12 }), (parts) => {
+				const redactor = createRedactor('seed')
+				const text = parts.join('')
+				const safe = redactor.redact(text)
+				expect(redactor.redact(safe)).to.equal(safe)
+				const { text: back, unknown } = redactor.restore(safe)
+				if (unknown.length === 0) expect(back).to.equal(text)
+			}),
+			{ numRuns: 200 },
+		)
+	})
+
+	it('hostile and large texts stay fast', async () => {
+		const redactor = createRedactor('seed')
+		redactor.add('K', fake(40))
+		const texts = [
+			'a'.repeat(1e6),
+			'token = '.repeat(1e5),
+			`${'x://'.repeat(1e5)}a:b`,
+			'-----BEGIN PRIVATE KEY-----\n'.repeat(1e4),
+			`-----BEGIN PRIVATE KEY-----\n${'A'.repeat(5e5)}!`,
+			'eyJ'.repeat(2e5),
+			'sk-'.repeat(2e5),
+			`authorization: bearer ${' '.repeat(2e5)}`,
+			`_authToken${' '.repeat(2e5)}`,
+			'secret="'.repeat(1e5),
+		]
+		const began = performance.now()
+		for (const text of texts) redactor.redact(text)
+		expect(performance.now() - began).to.be.below(5000)
+	})
+})
