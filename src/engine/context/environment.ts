@@ -56,7 +56,7 @@ export async function environment(input: EnvironmentInput): Promise<string> {
 		`Git: ${branch === null ? 'not a repository, or not readable' : branch}`,
 		`Tools found: ${found.filter((name) => name !== '').join(', ') || 'none of the usual ones'}`,
 	]
-	return wrap('environment', {}, lines.join('\n'))
+	return wrap('garuda-environment', {}, lines.join('\n'))
 }
 
 /** The branch by .git/HEAD; a worktree's .git is a file that leads to its folder, read only where the guard allows it. */

@@ -126,7 +126,7 @@ export async function loadInstructions({ root, read }: { root: string; read: Rea
 				`The instructions are longer than ${maxAll.toLocaleString('en')} characters; the end of ${name} was left out.`,
 			)
 		left -= fits.length
-		parts.push(wrap('instructions', { file: name }, fits))
+		parts.push(wrap('garuda-instructions', { file: name }, fits))
 	}
 	return { text: parts.join('\n'), notices, files }
 }

@@ -28,5 +28,5 @@ export async function loadMemory({ root, read }: { root: string; read: ReadText 
 		kept = tail.slice(tail.indexOf('\n') + 1)
 		notices.push(`${name} is longer than ${max.toLocaleString('en')} characters; its oldest lines were left out.`)
 	}
-	return { text: wrap('memory', { file: name }, kept), notices, files: [name] }
+	return { text: wrap('garuda-memory', { file: name }, kept), notices, files: [name] }
 }
