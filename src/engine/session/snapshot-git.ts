@@ -1,6 +1,6 @@
 // The undo store: trees of the project in a git folder of Garuda's own. The user's repository is only read. Used by snapshots.ts.
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, promises as fs, lstatSync } from 'node:fs'
+import { promises as fs } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { codeOf, messageOf, UserError } from '../errors.ts'
 import { writeAtomic } from '../files/atomic.ts'
@@ -9,6 +9,7 @@ import type { Clock } from '../ports.ts'
 import type { Git } from '../sandbox/git.ts'
 import { oneLine } from '../text.ts'
 import { blobHash, type Change, type FileState, inFolder, isPlainPath, presentAt } from './snapshot-files.ts'
+import { lookAt, NoSnapshot, readable } from './snapshot-look.ts'
 
 export interface GitStoreOptions {
 	root: string
@@ -19,17 +20,6 @@ export interface GitStoreOptions {
 	way: Way
 }
 
-/** Why a snapshot was not taken; `slow` ones are not tried again in this session. */
-export class NoSnapshot extends Error {
-	override name = 'NoSnapshot'
-	readonly slow: boolean
-	constructor(message: string, slow = false) {
-		super(message)
-		this.slow = slow
-	}
-}
-
-export const emptyTree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 const emptyBlob = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
 /** Stands in the index for a repository inside the project, so that git looks into its folder instead of linking to it. */
 const nestedMark = '.garuda-nested'
@@ -154,7 +144,13 @@ export function createGitStore(o: GitStoreOptions) {
 		const mine = join(o.store, `index.${randomBytes(6).toString('hex')}`)
 		await fs.link(shared, mine).catch((error) => (codeOf(error) === 'ENOENT' ? undefined : fs.copyFile(shared, mine)))
 		try {
-			const result = await act(mine)
+			const result = await act(mine).catch(async (error) => {
+				// A broken index is only a cache: once more without it.
+				if (!/\bindex file\b|bad signature|unknown index|index uses/i.test(messageOf(error))) throw error
+				await fs.rm(mine, { force: true })
+				await fs.rm(shared, { force: true })
+				return act(mine)
+			})
 			await fs.rename(mine, shared).catch(() => {})
 			return result
 		} finally {
@@ -177,6 +173,7 @@ export function createGitStore(o: GitStoreOptions) {
 			const nested = [...names].filter((name) => name.endsWith('/'))
 			if (nested.length === 0 || round === 5)
 				return [...names].filter((name) => !name.endsWith('/') && covered(name.slice(place.prefix.length)))
+			await run(['hash-object', '-w', '--stdin'], { input: '', signal })
 			await run(['update-index', '-z', '--index-info'], {
 				...where,
 				input: nested.map((name) => `100644 ${emptyBlob}\t${name}${nestedMark}\0`).join(''),
@@ -196,26 +193,26 @@ export function createGitStore(o: GitStoreOptions) {
 		return withIndex(place.top, async (index) => {
 			let names = await listChanged(place, index, signal)
 			// Each time: another process may have put back an index that does not know them.
-			names = await measure(
-				place.top,
-				place.prefix,
-				[...new Set([...names, ...[...extras].map((extra) => place.prefix + extra)])],
-				signal,
-			)
-			if (names.length > 0) {
+			names = [...new Set([...names, ...[...extras].map((extra) => place.prefix + extra)])]
+			const seen = await lookAt({ ...place, names, limit: o.budget.bytes, modes, signal })
+			if (seen.modesChanged) await writeAtomic(modesFile, JSON.stringify(Object.fromEntries([...modes].slice(-20_000))))
+			const where = { cwd: place.top, workTree: place.top, index, signal }
+			if (seen.gone.length > 0)
+				await run(['update-index', '-z', '--index-info'], {
+					...where,
+					input: seen.gone.map((name) => `0 ${'0'.repeat(40)}\t${name}\0`).join(''),
+				})
+			if (seen.present.length > 0) {
 				const add = (paths: string[]) =>
 					run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
-						cwd: place.top,
-						workTree: place.top,
-						index,
-						signal,
+						...where,
 						input: `${paths.join('\0')}\0`,
 					})
 				// A file that cannot be read, or that is being written right now, stops git: once more without those.
-				await add(names).catch(() =>
+				await add(seen.present).catch(() =>
 					signal.aborted
 						? Promise.reject(new Error('stopped'))
-						: add(names.filter((name) => readable(join(place.top, name)))),
+						: add(seen.present.filter((name) => readable(join(place.top, name)))),
 				)
 			}
 			const { code, stdout, stderr } = await run(
@@ -227,44 +224,6 @@ export function createGitStore(o: GitStoreOptions) {
 			if (!/prefix .* not found/.test(stderr)) throw new Error(`git write-tree: ${oneLine(stderr, 200)}`)
 			return (await run(['mktree'], { input: '' })).stdout.toString().trim()
 		})
-	}
-
-	/** The paths that fit the budget of bytes all together; NoSnapshot names the largest when they do not. */
-	async function measure(top: string, prefix: string, names: string[], signal: AbortSignal): Promise<string[]> {
-		let bytes = 0
-		let changed = false
-		const large: [number, string][] = []
-		const kept: string[] = []
-		for (const [i, name] of names.entries()) {
-			// In slices: thousands of files must not hold up a screen.
-			if (i % 500 === 499) await new Promise((done) => setImmediate(done))
-			if (signal.aborted) throw new Error('stopped')
-			const stats = lstatSync(join(top, name), { throwIfNoEntry: false })
-			if (stats && !stats.isFile() && !stats.isSymbolicLink() && !stats.isDirectory()) continue
-			kept.push(name)
-			if (!stats?.isFile()) continue
-			bytes += stats.size
-			if (stats.size > 10_000_000) large.push([stats.size, name.slice(prefix.length)])
-			const bits = stats.mode & 0o777
-			const path = name.slice(prefix.length)
-			if (bits === 0o644 || bits === 0o755 || bits === 0o664 || bits === 0o775) {
-				changed = modes.delete(path) || changed
-			} else if (modes.get(path) !== bits) {
-				modes.set(path, bits)
-				changed = true
-			}
-		}
-		if (bytes > o.budget.bytes) {
-			const names = large
-				.sort((a, b) => b[0] - a[0])
-				.slice(0, 3)
-				.map(([size, name]) => `${oneLine(name, 100)} (${mega(size)})`)
-			throw new NoSnapshot(
-				`new and changed files are ${mega(bytes)}, more than the ${mega(o.budget.bytes)} a snapshot may take${names.length > 0 ? `; the largest: ${names.join(', ')}` : ''}. A line in .gitignore leaves them out`,
-			)
-		}
-		if (changed) await writeAtomic(modesFile, JSON.stringify(Object.fromEntries([...modes].slice(-20_000))))
-		return kept
 	}
 
 	/** Runs with the budget's time as the limit. */
@@ -451,18 +410,6 @@ const split = (bytes: Buffer): string[] =>
 		.toString('utf8')
 		.split('\0')
 		.filter((name) => name !== '')
-const mega = (bytes: number): string =>
-	bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.ceil(bytes / 1e6)} MB`
-
-const readable = (path: string): boolean => {
-	try {
-		const stats = lstatSync(path, { throwIfNoEntry: false })
-		if (stats?.isFile()) accessSync(path, constants.R_OK)
-		return true
-	} catch {
-		return false
-	}
-}
 
 async function readObject(path: string): Promise<Record<string, unknown>> {
 	try {

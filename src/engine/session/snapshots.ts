@@ -6,7 +6,8 @@ import type { Clock, Snapshots } from '../ports.ts'
 import type { Git } from '../sandbox/git.ts'
 import { type RestoreOptions, restoreChanges } from './restore.ts'
 import { type CopyStore, createCopyStore } from './snapshot-copies.ts'
-import { createGitStore, type GitStore, NoSnapshot, timeOfId } from './snapshot-git.ts'
+import { createGitStore, type GitStore, timeOfId } from './snapshot-git.ts'
+import { NoSnapshot } from './snapshot-look.ts'
 import { pruneSnapshots } from './snapshot-prune.ts'
 
 export interface SnapshotOptions {

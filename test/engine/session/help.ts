@@ -87,8 +87,19 @@ const usage = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0, thinking: 0, 
 
 export const user = (text: string): SessionRecord => ({ type: 'user', time: time(), message: say(text), prompt: text })
 export const note = (text: string): SessionRecord => ({ type: 'user', time: time(), message: say(text), prompt: '' })
-export const assistant = (text: string, stop = 'end'): SessionRecord => ({ type: 'assistant', time: time(), message: reply(text), usage, model: 'test/one', stop })
-export const call = (id: string, name = 'bash', input: Record<string, unknown> = { command: 'true' }): SessionRecord => ({
+export const assistant = (text: string, stop = 'end'): SessionRecord => ({
+	type: 'assistant',
+	time: time(),
+	message: reply(text),
+	usage,
+	model: 'test/one',
+	stop,
+})
+export const call = (
+	id: string,
+	name = 'bash',
+	input: Record<string, unknown> = { command: 'true' },
+): SessionRecord => ({
 	type: 'assistant',
 	time: time(),
 	message: { role: 'assistant', blocks: [{ type: 'tool_call', id, name, input }] },
@@ -96,17 +107,41 @@ export const call = (id: string, name = 'bash', input: Record<string, unknown> =
 	model: 'test/one',
 	stop: 'tool_calls',
 })
-export const results = (id: string, text: string, status: 'ok' | 'failed' | 'denied' | 'cancelled' = 'ok'): SessionRecord => ({
+export const results = (
+	id: string,
+	text: string,
+	status: 'ok' | 'failed' | 'denied' | 'cancelled' = 'ok',
+): SessionRecord => ({
 	type: 'results',
 	time: time(),
 	message: { role: 'user', blocks: [{ type: 'tool_result', callId: id, status, text }] },
 })
-export const end = (turn: number, reason = 'done'): SessionRecord => ({ type: 'end', time: time(), turn, reason, usage })
-export const snapshot = (turn: number, id: string | null): SessionRecord => ({ type: 'snapshot', time: time(), turn, id })
+export const end = (turn: number, reason = 'done'): SessionRecord => ({
+	type: 'end',
+	time: time(),
+	turn,
+	reason,
+	usage,
+})
+export const snapshot = (turn: number, id: string | null): SessionRecord => ({
+	type: 'snapshot',
+	time: time(),
+	turn,
+	id,
+})
 
-export const turn = (number: number, prompt: string, answer = `answer to ${prompt}`): SessionRecord[] => [user(prompt), snapshot(number, `s${number}a`), assistant(answer), snapshot(number, `s${number}b`), end(number)]
+export const turn = (number: number, prompt: string, answer = `answer to ${prompt}`): SessionRecord[] => [
+	user(prompt),
+	snapshot(number, `s${number}a`),
+	assistant(answer),
+	snapshot(number, `s${number}b`),
+	end(number),
+]
 
-export const start = (more: Partial<SessionHeader> = {}): SessionRecord => ({ type: 'start', ...header({ root: '/p', home: '/h' }, more) })
+export const start = (more: Partial<SessionHeader> = {}): SessionRecord => ({
+	type: 'start',
+	...header({ root: '/p', home: '/h' }, more),
+})
 
 export const journalOf = (at: Place, id: string): string => join(at.root, '.garuda', 'sessions', `${id}.jsonl`)
 
@@ -126,6 +161,14 @@ export const allThrown = (...promises: Promise<unknown>[]) => Promise.all(promis
 export const git = createGit({ env: process.env })
 
 export const snapshotsOf = (root: string, store: string, more: Partial<SnapshotOptions> = {}) =>
-	createSnapshots({ root, store, git, budget: { bytes: 50_000_000, ms: 10_000 }, keep: { days: 30, bytes: 5e9 }, clock, ...more })
+	createSnapshots({
+		root,
+		store,
+		git,
+		budget: { bytes: 50_000_000, ms: 10_000 },
+		keep: { days: 30, bytes: 5e9 },
+		clock,
+		...more,
+	})
 
 export const never = new AbortController().signal

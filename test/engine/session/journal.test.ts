@@ -6,12 +6,37 @@ import { expect } from 'chai'
 import { UserError } from '../../../src/engine/errors.ts'
 import { isSessionId, newSessionId } from '../../../src/engine/session/ids.ts'
 import { rebuild } from '../../../src/engine/session/resume.ts'
-import { allThrown, assistant, call, cleanFolders, end, header, journalOf, place, redactorOf, reply, results, say, storeOf, thrown, time, turn, user } from './help.ts'
+import {
+	allThrown,
+	assistant,
+	call,
+	cleanFolders,
+	end,
+	header,
+	journalOf,
+	place,
+	redactorOf,
+	reply,
+	results,
+	say,
+	storeOf,
+	thrown,
+	time,
+	turn,
+	user,
+} from './help.ts'
 
 const helper = pathToFileURL(fileURLToPath(new URL('./help.ts', import.meta.url))).href
 /** Runs a piece of TypeScript in a process of its own, with the helpers at hand. */
 const child = (code: string, wrap?: (argv: string[]) => string[]) => {
-	const argv = [process.execPath, '--import', 'tsx', '--input-type=module', '-e', `import * as h from ${JSON.stringify(helper)}\n${code}`]
+	const argv = [
+		process.execPath,
+		'--import',
+		'tsx',
+		'--input-type=module',
+		'-e',
+		`import * as h from ${JSON.stringify(helper)}\n${code}`,
+	]
 	const [command, ...args] = wrap ? wrap(argv) : argv
 	return spawnSync(command!, args, { encoding: 'utf8', cwd: fileURLToPath(new URL('../../..', import.meta.url)) })
 }
@@ -22,7 +47,10 @@ describe('session: journal', () => {
 	it('gives back what was appended, in order, with the same system prompt and tools', async () => {
 		const at = await place()
 		const store = storeOf(at)
-		const given = header(at, { system: 'line one\n"two" \u2028 three', tools: [{ name: 'x', schema: { a: [1, null] } }] })
+		const given = header(at, {
+			system: 'line one\n"two" \u2028 three',
+			tools: [{ name: 'x', schema: { a: [1, null] } }],
+		})
 		const writer = await store.create(given)
 		const records = [...turn(1, 'hello'), ...turn(2, 'again')]
 		for (const record of records) await writer.append(record)
@@ -54,7 +82,9 @@ describe('session: journal', () => {
 		const other = await storeOf(fresh).create(header(fresh))
 		await other.append(user('x'))
 		await other.close()
-		expect(await fs.readFile(join(fresh.root, '.garuda', '.gitignore'), 'utf8')).to.match(/^\/sessions\/$/m).and.not.match(/settings|memory|commands/)
+		expect(await fs.readFile(join(fresh.root, '.garuda', '.gitignore'), 'utf8'))
+			.to.match(/^\/sessions\/$/m)
+			.and.not.match(/settings|memory|commands/)
 	})
 
 	it('leaves no file of a session that never got a prompt, and its lock is gone', async () => {
@@ -62,7 +92,9 @@ describe('session: journal', () => {
 		const writer = await storeOf(at).create(header(at))
 		await writer.append({ type: 'mode', time: time(), mode: 'plan' })
 		await writer.close()
-		expect((await fs.readdir(join(at.root, '.garuda', 'sessions'))).filter((name) => name !== '.gitignore')).to.deep.equal([])
+		expect(
+			(await fs.readdir(join(at.root, '.garuda', 'sessions'))).filter((name) => name !== '.gitignore'),
+		).to.deep.equal([])
 	})
 
 	it('writes U+2028, U+0085, NUL and half surrogates in one line and gives them back', async () => {
@@ -86,7 +118,15 @@ describe('session: journal', () => {
 		await writer.append(user(`my key is ${secret}`))
 		await writer.append(call('c1', 'bash', { command: `echo ${secret}`, nested: [{ [`a long ${secret}`]: secret }] }))
 		await writer.append(results('c1', `out ${secret}`))
-		await writer.append({ type: 'decision', time: time(), tool: 'bash', input: { command: secret }, decision: 'once', reason: secret, key: `bash:${secret}` })
+		await writer.append({
+			type: 'decision',
+			time: time(),
+			tool: 'bash',
+			input: { command: secret },
+			decision: 'once',
+			reason: secret,
+			key: `bash:${secret}`,
+		})
 		await writer.append({ type: 'title', time: time(), title: `about ${secret}` })
 		await writer.append({ type: 'compaction', time: time(), messages: [say(secret)], before: 1, after: 1 })
 		await writer.append({ type: 'end', time: time(), turn: 1, reason: 'error', usage: {}, error: { message: secret } })
@@ -104,7 +144,10 @@ describe('session: journal', () => {
 		await writer.append(user(`${'x'.repeat(300_000)} hunter2`))
 		await writer.close()
 		const dir = join(at.root, '.garuda', 'sessions', `${writer.id}.d`)
-		for (const name of await fs.readdir(dir)) expect(await fs.readFile(join(dir, name), 'utf8')).to.include('[secret:KEY]').and.not.include('hunter2')
+		for (const name of await fs.readdir(dir))
+			expect(await fs.readFile(join(dir, name), 'utf8'))
+				.to.include('[secret:KEY]')
+				.and.not.include('hunter2')
 	})
 
 	it('secret-04 a signed block that redaction would change is left out, one that it does not change stays', async () => {
@@ -112,11 +155,27 @@ describe('session: journal', () => {
 		const store = storeOf(at, { redactor: redactorOf('hunter2') })
 		const writer = await store.create(header(at))
 		await writer.append(user('x'))
-		const thinking = (raw: string) => ({ type: 'thinking' as const, text: 'hm', provider: 'p', model: 'm', raw: { signature: raw } })
-		await writer.append({ type: 'assistant', time: time(), usage: {}, model: 'm', stop: 'end', message: { role: 'assistant', blocks: [thinking('abc'), thinking('hunter2'), { type: 'text', text: 'hello' }] } })
+		const thinking = (raw: string) => ({
+			type: 'thinking' as const,
+			text: 'hm',
+			provider: 'p',
+			model: 'm',
+			raw: { signature: raw },
+		})
+		await writer.append({
+			type: 'assistant',
+			time: time(),
+			usage: {},
+			model: 'm',
+			stop: 'end',
+			message: { role: 'assistant', blocks: [thinking('abc'), thinking('hunter2'), { type: 'text', text: 'hello' }] },
+		})
 		await writer.close()
 		const record = (await store.read(writer.id)).records[2]!
-		expect(record.type === 'assistant' && record.message.blocks).to.deep.equal([thinking('abc'), { type: 'text', text: 'hello' }])
+		expect(record.type === 'assistant' && record.message.blocks).to.deep.equal([
+			thinking('abc'),
+			{ type: 'text', text: 'hello' },
+		])
 	})
 
 	it('X03 a text of 12 MB lies beside the record, private, and comes back whole; a missing one is named', async () => {
@@ -136,7 +195,9 @@ describe('session: journal', () => {
 		const back = await store.read(writer.id)
 		expect(back.problems).to.deep.equal([])
 		const [, , called, result] = back.records
-		expect(called?.type === 'assistant' && called.message.blocks[0]).to.deep.include({ input: { path: 'a', content: big, $stored: 'not ours' } })
+		expect(called?.type === 'assistant' && called.message.blocks[0]).to.deep.include({
+			input: { path: 'a', content: big, $stored: 'not ours' },
+		})
 		expect(result?.type === 'results' && result.message.blocks[0]).to.deep.include({ text: big })
 		await fs.writeFile(join(dir, names[0]!), '"something else"')
 		const changed = await store.read(writer.id)
@@ -149,7 +210,8 @@ describe('session: journal', () => {
 		const store = storeOf(at)
 		const writer = await store.create(header(at))
 		const record = user('x')
-		if (record.type === 'user') record.message.blocks = Array.from({ length: 60 }, (_, i) => ({ type: 'text', text: `${i} `.repeat(60_000) }))
+		if (record.type === 'user')
+			record.message.blocks = Array.from({ length: 60 }, (_, i) => ({ type: 'text', text: `${i} `.repeat(60_000) }))
 		await writer.append(record)
 		await writer.close()
 		expect((await store.read(writer.id)).records[1]).to.deep.equal(record)
@@ -166,23 +228,48 @@ describe('session: journal', () => {
 		const text = await fs.readFile(journalOf(at, first.id), 'utf8')
 		for (let i = 0; i < 300; i++) {
 			const id = newSessionId(Date.now() + i)
-			await fs.writeFile(journalOf(at, id), text.replaceAll(first.id, id).replace('Named late', `Named ${i}`), { mode: 0o600 })
+			await fs.writeFile(journalOf(at, id), text.replaceAll(first.id, id).replace('Named late', `Named ${i}`), {
+				mode: 0o600,
+			})
 		}
 		const before = performance.now()
 		const list = await store.list()
 		const took = performance.now() - before
 		console.log(`        list of 301 sessions: ${took.toFixed(0)} ms`)
 		expect(list).to.have.length(301)
-		expect(new Set(list.map((one) => one.title))).to.include('Named 299').and.include('Named late')
+		expect(new Set(list.map((one) => one.title)))
+			.to.include('Named 299')
+			.and.include('Named late')
 		expect(took).to.be.lessThan(3000)
 	}).timeout(20_000)
 
 	it('session-02 an id is an id: nothing with a path in it reaches the disk', async () => {
 		const at = await place()
 		const store = storeOf(at)
-		for (const id of ['../../x', '..', '', 'a/b', '/etc/passwd', '0123456789abcde', 'ABCDEFGHIJKLMNOP', '0123456789abcdef.jsonl', 'x\0y', '0123456789abcde\n', '01234567-89AB-cdef-0123-456789abcdef']) {
+		for (const id of [
+			'../../x',
+			'..',
+			'',
+			'a/b',
+			'/etc/passwd',
+			'0123456789abcde',
+			'ABCDEFGHIJKLMNOP',
+			'0123456789abcdef.jsonl',
+			'x\0y',
+			'0123456789abcde\n',
+			'01234567-89AB-cdef-0123-456789abcdef',
+		]) {
 			expect(isSessionId(id), id).to.equal(false)
-			for (const error of await allThrown(store.read(id), store.open(id), store.remove(id), store.rename(id, 'x'), store.create(header(at, { id })), store.find(id), store.adopt(id, header(at)))) expect(error, id).to.be.instanceOf(UserError)
+			for (const error of await allThrown(
+				store.read(id),
+				store.open(id),
+				store.remove(id),
+				store.rename(id, 'x'),
+				store.create(header(at, { id })),
+				store.find(id),
+				store.adopt(id, header(at)),
+			))
+				expect(error, id).to.be.instanceOf(UserError)
 		}
 		expect(isSessionId('01234567-89ab-cdef-0123-456789abcdef')).to.equal(true)
 		expect(await fs.readdir(at.root)).to.deep.equal([])
@@ -239,13 +326,30 @@ describe('session: journal', () => {
 		const path = journalOf(at, writer.id)
 		const lines = (await fs.readFile(path, 'utf8')).trimEnd().split('\n')
 		const two = JSON.stringify(user('two'))
-		const bad = ['{"type":"user","time":1', 'a\0b', `"${'x'.repeat(10 << 20)}"`, '[]', '{"type":"user","time":1,"prompt":"p","message":{"role":"system","blocks":[]}}', '{"type":"assistant","time":1,"model":"m","stop":"s","message":{"role":"assistant","blocks":[{"type":"text"}]}}', lines[0]!]
-		await fs.writeFile(path, `${[...lines, ...bad, two, two, '{"type":"from_the_future","time":1}', JSON.stringify(assistant('fine'))].join('\n')}\n`)
+		const bad = [
+			'{"type":"user","time":1',
+			'a\0b',
+			`"${'x'.repeat(10 << 20)}"`,
+			'[]',
+			'{"type":"user","time":1,"prompt":"p","message":{"role":"system","blocks":[]}}',
+			'{"type":"assistant","time":1,"model":"m","stop":"s","message":{"role":"assistant","blocks":[{"type":"text"}]}}',
+			lines[0]!,
+		]
+		await fs.writeFile(
+			path,
+			`${[...lines, ...bad, two, two, '{"type":"from_the_future","time":1}', JSON.stringify(assistant('fine'))].join('\n')}\n`,
+		)
 		const back = await store.read(writer.id)
 		expect(back.problems).to.have.length(1)
-		expect(back.problems[0]).to.match(/line 7 is no JSON/).and.match(/line 8 holds NUL/).and.match(/line 9 is longer/).and.match(/and 3 more/)
+		expect(back.problems[0])
+			.to.match(/line 7 is no JSON/)
+			.and.match(/line 8 holds NUL/)
+			.and.match(/line 9 is longer/)
+			.and.match(/and 3 more/)
 		expect(back.records.filter((record) => (record.type as string) === 'damaged')).to.have.length(bad.length)
-		expect(back.records.filter((record) => record.type === 'user').map((record) => record.type === 'user' && record.prompt)).to.deep.equal(['one', 'two'])
+		expect(
+			back.records.filter((record) => record.type === 'user').map((record) => record.type === 'user' && record.prompt),
+		).to.deep.equal(['one', 'two'])
 		expect(rebuild(back.records).messages.at(-1)).to.deep.equal(reply('fine'))
 		expect(back.records.some((record) => (record.type as string) === 'from_the_future')).to.equal(true)
 	})
@@ -258,7 +362,12 @@ describe('session: journal', () => {
 		await writer.close()
 		const path = journalOf(at, writer.id)
 		const good = await fs.readFile(path, 'utf8')
-		for (const [text, why] of [['', /no readable first line/], [good.slice(good.indexOf('\n') + 1), /no readable first line/], [good.replace('"version":1', '"version":2'), /later version/], [good.replace(writer.id, newSessionId(1)), /another name/]] as const) {
+		for (const [text, why] of [
+			['', /no readable first line/],
+			[good.slice(good.indexOf('\n') + 1), /no readable first line/],
+			[good.replace('"version":1', '"version":2'), /later version/],
+			[good.replace(writer.id, newSessionId(1)), /another name/],
+		] as const) {
 			await fs.writeFile(path, text)
 			expect((await thrown(store.open(writer.id))).message).to.match(why)
 			expect(await fs.readFile(path, 'utf8')).to.equal(text)
@@ -281,11 +390,17 @@ describe('session: journal', () => {
 			await fs.writeFile(path, whole + last.slice(0, cut))
 			const back = await store.open(writer.id)
 			expect(back.problems.join()).to.match(/cut off by a crash/)
-			expect(rebuild(back.records).turns.map((mark) => mark.blocked), 'undo still works').to.deep.equal([undefined])
+			expect(
+				rebuild(back.records).turns.map((mark) => mark.blocked),
+				'undo still works',
+			).to.deep.equal([undefined])
 			await back.writer.append(user('three'))
 			await back.writer.close()
 			expect((await store.read(writer.id)).problems).to.deep.equal([])
-			expect(rebuild((await store.read(writer.id)).records).turns.map((mark) => mark.prompt)).to.deep.equal(['one', 'three'])
+			expect(rebuild((await store.read(writer.id)).records).turns.map((mark) => mark.prompt)).to.deep.equal([
+				'one',
+				'three',
+			])
 		}
 		await fs.writeFile(path, whole + last)
 		const back = await store.open(writer.id)

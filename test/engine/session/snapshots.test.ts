@@ -42,7 +42,12 @@ const project = async (files: Record<string, string> = {}, inside = 'project'): 
 	return { root, store: join(base, 'home', 'snapshots', 'x'), write, all }
 }
 
-const g = (cwd: string, ...args: string[]) => execFileSync('git', ['-c', 'user.name=u', '-c', 'user.email=u@u', ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+const g = (cwd: string, ...args: string[]) =>
+	execFileSync('git', ['-c', 'user.name=u', '-c', 'user.email=u@u', ...args], {
+		cwd,
+		encoding: 'utf8',
+		stdio: ['ignore', 'pipe', 'pipe'],
+	})
 
 /** A turn: a snapshot, what happens, a snapshot. */
 const turnOf = async (p: Project, act: () => Promise<unknown>, snaps = snapshotsOf(p.root, p.store), number = 1) => {
@@ -56,13 +61,27 @@ describe('session: snapshots', () => {
 	afterEach(cleanFolders)
 
 	it('undo and redo bring back edits, new files, deletions, links, the execute right and bytes as they were', async () => {
-		const p = await project({ 'a.txt': 'one\r\ntwo\n', 'dir/b.bin': 'b', 'dir/deep/c': 'gone', run: '#!', empty: '', 'no newline': 'x', 'ünï \n name': '1' })
+		const p = await project({
+			'a.txt': 'one\r\ntwo\n',
+			'dir/b.bin': 'b',
+			'dir/deep/c': 'gone',
+			run: '#!',
+			empty: '',
+			'no newline': 'x',
+			'ünï \n name': '1',
+		})
 		await fs.writeFile(join(p.root, 'dir/b.bin'), Buffer.from([0, 255, 13, 10, 128]))
 		await fs.symlink('a.txt', join(p.root, 'link'))
 		await fs.writeFile(join(p.root, '.gitattributes'), '* text=auto eol=crlf ident\n')
 		const before = await p.all()
 		const { snaps, from, to } = await turnOf(p, async () => {
-			await p.write({ 'a.txt': 'changed\n', 'dir/deep/c': null, 'new/sub/file': 'n', empty: 'full', 'ünï \n name': '2' })
+			await p.write({
+				'a.txt': 'changed\n',
+				'dir/deep/c': null,
+				'new/sub/file': 'n',
+				empty: 'full',
+				'ünï \n name': '2',
+			})
 			await fs.writeFile(join(p.root, 'dir/b.bin'), Buffer.from([1, 13, 10]))
 			await fs.chmod(join(p.root, 'run'), 0o755)
 			await fs.unlink(join(p.root, 'link'))
@@ -72,7 +91,16 @@ describe('session: snapshots', () => {
 		const after = await p.all()
 		const undone = await snaps.restore(from, to)
 		expect(undone.conflicts).to.deep.equal([])
-		expect(undone.restored).to.have.members(['a.txt', 'dir/b.bin', 'dir/deep/c', 'empty', 'link', 'new/sub/file', 'run', 'ünï \n name'])
+		expect(undone.restored).to.have.members([
+			'a.txt',
+			'dir/b.bin',
+			'dir/deep/c',
+			'empty',
+			'link',
+			'new/sub/file',
+			'run',
+			'ünï \n name',
+		])
 		expect(await p.all()).to.deep.equal(before)
 		expect((await fs.stat(join(p.root, 'run'))).mode & 0o111).to.equal(0)
 		expect(await fs.readdir(p.root), 'folders that the turn made are gone').to.not.include('new')
@@ -116,7 +144,17 @@ describe('session: snapshots', () => {
 		await (await turnOf(p, () => p.write({ a: '2' }))).snaps.close()
 		const names = await fs.readdir(p.store)
 		const index = names.find((name) => name.startsWith('index-'))!
-		for (const name of ['index.lock', `${index}.lock`, 'index.0123456789ab', 'index.0123456789ab.lock', 'ref.0123456789ab', 'HEAD.lock', 'packed-refs.lock', 'config.lock']) await fs.writeFile(join(p.store, name), '')
+		for (const name of [
+			'index.lock',
+			`${index}.lock`,
+			'index.0123456789ab',
+			'index.0123456789ab.lock',
+			'ref.0123456789ab',
+			'HEAD.lock',
+			'packed-refs.lock',
+			'config.lock',
+		])
+			await fs.writeFile(join(p.store, name), '')
 		const before = performance.now()
 		const { snaps, from, to, notes } = await turnOf(p, () => p.write({ a: '3' }), undefined, 2)
 		expect(performance.now() - before).to.be.lessThan(3000)
@@ -125,29 +163,49 @@ describe('session: snapshots', () => {
 		expect(await p.all()).to.deep.equal({ a: '2' })
 	})
 
-	it('N01 a broken index is told and does not stop a turn; edits can still be undone', async () => {
+	it('N01 a broken index is made anew at once', async () => {
+		const p = await project({ a: '1' })
+		for (const text of ['garbage', '', 'DIRC\0\0\0\x02\0\0\0\x01']) {
+			await (await turnOf(p, () => p.write({ a: '2' }))).snaps.close()
+			const index = (await fs.readdir(p.store)).find((name) => name.startsWith('index-'))!
+			await fs.writeFile(join(p.store, index), text)
+			const { snaps, from, to, notes } = await turnOf(p, () => p.write({ a: '3' }), undefined, 2)
+			expect(notes).to.deep.equal([undefined, undefined])
+			expect((await snaps.restore(from, to)).restored).to.deep.equal(['a'])
+		}
+	})
+
+	it('N01 a store that cannot be used is told once and stops no turn; edits can still be undone', async () => {
 		const p = await project({ a: '1' })
 		await (await turnOf(p, () => p.write({ a: '2' }))).snaps.close()
-		const index = (await fs.readdir(p.store)).find((name) => name.startsWith('index-'))!
-		await fs.writeFile(join(p.store, index), 'garbage')
-		const snaps = snapshotsOf(p.root, p.store)
+		await fs.rm(join(p.store, 'objects'), { recursive: true })
+		await fs.writeFile(join(p.store, 'HEAD'), 'rubbish')
+		await fs.chmod(p.store, 0o700)
+		const failing = {
+			available: git.available,
+			run: async () => ({
+				code: 128,
+				stdout: Buffer.alloc(0),
+				stderr: 'fatal: Unable to create index.lock: File exists.',
+			}),
+		}
+		const snaps = snapshotsOf(p.root, p.store, { git: failing })
 		const from = await snaps.take(2, never)
-		expect(from.note).to.match(/only what the edit tools change/)
+		expect(from.note).to.match(/only what the edit tools change.*Unable to create/)
 		await snaps.keep([join(p.root, 'a')])
 		await p.write({ a: '3' })
 		const to = await snaps.take(2, never)
 		await snaps.restore(from.id!, to.id!)
 		expect(await p.all()).to.deep.equal({ a: '2' })
-		await snaps.close()
-		// The next session starts with a new index.
-		const again = await turnOf(p, () => p.write({ a: '4' }), undefined, 3)
-		expect(again.notes).to.deep.equal([undefined, undefined])
+		expect((await snaps.take(3, never)).note).to.equal(undefined)
 	})
 
 	it('N01 two agents of one project at once take snapshots side by side', async () => {
 		const p = await project({ a: '1', b: '1' })
 		const two = [snapshotsOf(p.root, p.store), snapshotsOf(p.root, p.store)]
-		const taken = await Promise.all(two.flatMap((snaps, i) => [1, 2, 3].map((number) => snaps.take(number + i * 10, never))))
+		const taken = await Promise.all(
+			two.flatMap((snaps, i) => [1, 2, 3].map((number) => snaps.take(number + i * 10, never))),
+		)
 		for (const each of taken) expect(each.note).to.equal(undefined)
 		await p.write({ a: '2' })
 		const to = await two[1]!.take(13, never)
@@ -174,7 +232,10 @@ describe('session: snapshots', () => {
 		expect((await snaps.restore(from, to)).conflicts).to.deep.equal(['a'])
 		await fs.chmod(join(p.root, 'a'), 0o644)
 		await p.write({ d: 'the user, elsewhere', b: '1', other: 'user' })
-		expect(await snaps.restore(from, to), 'what already is as before counts as done').to.deep.equal({ restored: ['a', 'c', 'new'], conflicts: [] })
+		expect(await snaps.restore(from, to), 'what already is as before counts as done').to.deep.equal({
+			restored: ['a', 'c', 'new'],
+			conflicts: [],
+		})
 		expect(await p.all()).to.deep.equal({ a: '1', b: '1', c: '1', d: 'the user, elsewhere', other: 'user' })
 	})
 
@@ -215,7 +276,13 @@ describe('session: snapshots', () => {
 		g(p.root, 'worktree', 'add', '-q', 'tree')
 		const heads = await fs.readFile(join(p.root, 'nested/.git/HEAD'), 'utf8')
 		const { snaps, from, to } = await turnOf(p, async () => {
-			await p.write({ 'nested/keep': 'changed', 'nested/inner/y': '2', 'nested/new': 'n', 'tree/a': '2', 'nested/ignored': '2' })
+			await p.write({
+				'nested/keep': 'changed',
+				'nested/inner/y': '2',
+				'nested/new': 'n',
+				'tree/a': '2',
+				'nested/ignored': '2',
+			})
 			await fs.mkdir(join(p.root, 'cloned'))
 			g(join(p.root, 'cloned'), 'init', '-q')
 			await p.write({ 'cloned/file': 'c' })
@@ -223,10 +290,26 @@ describe('session: snapshots', () => {
 		for (const id of [from, to]) {
 			const hash = (await fs.readFile(join(p.store, 'refs/garuda', id), 'utf8')).trim()
 			const listed = execFileSync('git', ['--git-dir', p.store, 'ls-tree', '-r', hash], { encoding: 'utf8' })
-			expect(listed).to.not.match(/^160000/m).and.not.match(/\.git\//).and.match(/nested\/inner\/y/)
+			expect(listed)
+				.to.match(/nested\/inner\/y/)
+				.and.not.match(/^160000|\.git\//m)
 		}
-		expect((await snaps.restore(from, to)).restored).to.have.members(['nested/keep', 'nested/inner/y', 'nested/new', 'tree/a', 'cloned/file'])
-		expect(await p.all()).to.deep.equal({ a: '1', 'nested/keep': 'k', 'nested/sub/x': '1', 'nested/inner/y': '1', 'nested/.gitignore': 'ignored\n', 'nested/ignored': '2', 'tree/a': '1' })
+		expect((await snaps.restore(from, to)).restored).to.have.members([
+			'nested/keep',
+			'nested/inner/y',
+			'nested/new',
+			'tree/a',
+			'cloned/file',
+		])
+		expect(await p.all()).to.deep.equal({
+			a: '1',
+			'nested/keep': 'k',
+			'nested/sub/x': '1',
+			'nested/inner/y': '1',
+			'nested/.gitignore': 'ignored\n',
+			'nested/ignored': '2',
+			'tree/a': '1',
+		})
 		expect(await fs.readFile(join(p.root, 'nested/.git/HEAD'), 'utf8')).to.equal(heads)
 		expect(await fs.readdir(join(p.root, 'cloned'))).to.deep.equal(['.git'])
 	})
@@ -236,31 +319,53 @@ describe('session: snapshots', () => {
 		g(p.root, 'init', '-q')
 		const trap = join(dirname(p.root), 'ran')
 		for (const hook of ['pre-commit', 'post-index-change', 'reference-transaction']) {
-			await fs.writeFile(join(p.root, '.git/hooks', hook), `#!/bin/sh\necho ${hook} >> ${trap}\nexit 1\n`, { mode: 0o755 })
+			await fs.writeFile(join(p.root, '.git/hooks', hook), `#!/bin/sh\necho ${hook} >> ${trap}\nexit 1\n`, {
+				mode: 0o755,
+			})
 		}
-		for (const [key, value] of [['commit.gpgsign', 'true'], ['gpg.program', `sh -c 'touch ${trap}'`], ['core.hooksPath', '.git/hooks'], ['core.fsmonitor', `touch ${trap}`], ['filter.evil.clean', `touch ${trap}; cat`], ['filter.evil.smudge', `touch ${trap}; cat`], ['filter.evil.required', 'true']]) g(p.root, 'config', key!, value!)
+		for (const [key, value] of [
+			['commit.gpgsign', 'true'],
+			['gpg.program', `sh -c 'touch ${trap}'`],
+			['core.hooksPath', '.git/hooks'],
+			['core.fsmonitor', `touch ${trap}`],
+			['filter.evil.clean', `touch ${trap}; cat`],
+			['filter.evil.smudge', `touch ${trap}; cat`],
+			['filter.evil.required', 'true'],
+		])
+			g(p.root, 'config', key!, value!)
 		await p.write({ '.gitattributes': '* filter=evil diff=evil\n' })
 		const { snaps, from, to, notes } = await turnOf(p, () => p.write({ 'a.txt': '2', 'b.txt': 'b' }))
 		expect(notes).to.deep.equal([undefined, undefined])
 		await snaps.restore(from, to)
 		expect(await p.all()).to.deep.equal({ 'a.txt': '1', '.gitattributes': '* filter=evil diff=evil\n' })
-		expect(await fs.access(trap).then(() => true, () => false)).to.equal(false)
+		expect(
+			await fs.access(trap).then(
+				() => true,
+				() => false,
+			),
+		).to.equal(false)
 	})
 
 	for (const [name, prepare] of [
 		['no repository', async () => {}],
 		['a repository with no commit', async (root: string) => g(root, 'init', '-q')],
-		['a detached HEAD', async (root: string) => {
-			g(root, 'init', '-q')
-			g(root, 'commit', '-q', '--allow-empty', '-m', 'x')
-			g(root, 'checkout', '-q', '--detach')
-		}],
+		[
+			'a detached HEAD',
+			async (root: string) => {
+				g(root, 'init', '-q')
+				g(root, 'commit', '-q', '--allow-empty', '-m', 'x')
+				g(root, 'checkout', '-q', '--detach')
+			},
+		],
 		['a bare repository', async (root: string) => g(root, 'init', '-q', '--bare')],
 		['a .git that is rubbish', async (root: string) => fs.writeFile(join(root, '.git'), 'gitdir: ../../.ssh\n')],
-		['a repository of another owner', async (root: string) => {
-			g(root, 'init', '-q')
-			if (process.getuid?.() === 0) await fs.chown(join(root, '.git'), 65534, 65534)
-		}],
+		[
+			'a repository of another owner',
+			async (root: string) => {
+				g(root, 'init', '-q')
+				if (process.getuid?.() === 0) await fs.chown(join(root, '.git'), 65534, 65534)
+			},
+		],
 	] as [string, (root: string) => Promise<unknown>][])
 		it(`N08 undo works in ${name}`, async () => {
 			const p = await project({ a: '1' })
@@ -273,24 +378,42 @@ describe('session: snapshots', () => {
 
 	it('N08 GIT_DIR and GIT_INDEX_FILE of the environment mean nothing', async () => {
 		const p = await project({ a: '1' })
-		const poisoned = createGit({ env: { ...process.env, GIT_DIR: '/nowhere', GIT_INDEX_FILE: join(p.root, 'a'), GIT_WORK_TREE: '/' } })
-		const { snaps, from, to } = await turnOf(p, () => p.write({ a: '2' }), snapshotsOf(p.root, p.store, { git: poisoned }))
+		const poisoned = createGit({
+			env: { ...process.env, GIT_DIR: '/nowhere', GIT_INDEX_FILE: join(p.root, 'a'), GIT_WORK_TREE: '/' },
+		})
+		const { snaps, from, to } = await turnOf(
+			p,
+			() => p.write({ a: '2' }),
+			snapshotsOf(p.root, p.store, { git: poisoned }),
+		)
 		expect((await snaps.restore(from, to)).restored).to.deep.equal(['a'])
 	})
 
-	for (const [name, missing] of [['git is not given', null], ['git is not installed', createGit({ git: '/nowhere/git', env: {} })]] as const)
+	for (const [name, missing] of [
+		['git is not given', null],
+		['git is not installed', createGit({ git: '/nowhere/git', env: {} })],
+	] as const)
 		it(`N08 when ${name}, what the edit tools change can be undone, and that is said once`, async () => {
 			const p = await project({ a: '1', b: '1', 'dir/c': 'old' })
 			const snaps = snapshotsOf(p.root, p.store, { git: missing })
 			const from = await snaps.take(1, never)
 			expect(from.note).to.match(/only what the edit tools change.*no usable git/)
 			await fs.chmod(join(p.root, 'dir/c'), 0o600)
-			await snaps.keep([join(p.root, 'a'), join(p.root, 'new/file'), 'dir/c', '/etc/passwd', join(p.root, '../outside')])
+			await snaps.keep([
+				join(p.root, 'a'),
+				join(p.root, 'new/file'),
+				'dir/c',
+				'/etc/passwd',
+				join(p.root, '../outside'),
+			])
 			await p.write({ a: '2', 'new/file': 'n', b: 'by a command', 'dir/c': null })
 			const to = await snaps.take(1, never)
 			expect(to.note).to.equal(undefined)
 			expect(await snaps.changes(from.id!)).to.have.members(['a', 'new/file', 'dir/c'])
-			expect(await snaps.restore(from.id!, to.id!)).to.deep.equal({ restored: ['a', 'dir/c', 'new/file'], conflicts: [] })
+			expect(await snaps.restore(from.id!, to.id!)).to.deep.equal({
+				restored: ['a', 'dir/c', 'new/file'],
+				conflicts: [],
+			})
 			expect(await p.all()).to.deep.equal({ a: '1', b: 'by a command', 'dir/c': 'old' })
 			expect((await fs.stat(join(p.root, 'dir/c'))).mode & 0o777).to.equal(0o600)
 			await snaps.restore(to.id!, from.id!)
@@ -300,7 +423,7 @@ describe('session: snapshots', () => {
 			expect((await snaps.take(2, never)).note, 'said once').to.equal(undefined)
 		})
 
-	it('N09 snapshots never take a lock in, or write to, the user\'s repository', async () => {
+	it("N09 snapshots never take a lock in, or write to, the user's repository", async () => {
 		const p = await project({ a: '1' })
 		g(p.root, 'init', '-q')
 		g(p.root, 'add', '-A')
@@ -340,9 +463,17 @@ describe('session: snapshots', () => {
 
 	it('session-05 ignored files that commands made are left alone, and tracked ones stay undoable', async () => {
 		const p = await project({ '.gitignore': 'build/\n*.log\n', 'src/a': '1', 'build/old': 'o' })
-		const { snaps, from, to } = await turnOf(p, () => p.write({ 'build/new': 'n', 'build/old': 'changed', 'x.log': 'l', 'src/a': '2', 'src/b': 'n' }))
+		const { snaps, from, to } = await turnOf(p, () =>
+			p.write({ 'build/new': 'n', 'build/old': 'changed', 'x.log': 'l', 'src/a': '2', 'src/b': 'n' }),
+		)
 		expect((await snaps.restore(from, to)).restored).to.deep.equal(['src/a', 'src/b'])
-		expect(await p.all()).to.deep.equal({ '.gitignore': 'build/\n*.log\n', 'src/a': '1', 'build/old': 'changed', 'build/new': 'n', 'x.log': 'l' })
+		expect(await p.all()).to.deep.equal({
+			'.gitignore': 'build/\n*.log\n',
+			'src/a': '1',
+			'build/old': 'changed',
+			'build/new': 'n',
+			'x.log': 'l',
+		})
 	})
 
 	it('session-05 an ignored file that an edit tool changes or makes is undone; the next to it is not', async () => {
@@ -354,7 +485,10 @@ describe('session: snapshots', () => {
 		}
 		const { from, to } = await turnOf(p, act, snaps)
 		const second = await turnOf(p, () => p.write({ 'a.local': '3' }), snapshotsOf(p.root, p.store), 2)
-		expect((await second.snaps.restore(second.from, second.to)).restored, 'from now on, in every session').to.deep.equal(['a.local'])
+		expect(
+			(await second.snaps.restore(second.from, second.to)).restored,
+			'from now on, in every session',
+		).to.deep.equal(['a.local'])
 		expect((await snaps.restore(from, to)).restored).to.deep.equal(['a.local', 'new.local'])
 		expect(await p.all()).to.deep.equal({ '.gitignore': '*.local\n', 'a.local': '1', 'b.local': '2' })
 	})
@@ -366,9 +500,19 @@ describe('session: snapshots', () => {
 		// The same content outside: only the way there is wrong.
 		await fs.rename(join(p.root, 'dir'), outside)
 		await fs.symlink(outside, join(p.root, 'dir'))
-		const before = Object.fromEntries(await Promise.all((await fs.readdir(outside)).map(async (name) => [name, await fs.readFile(join(outside, name), 'utf8')])))
+		const before = Object.fromEntries(
+			await Promise.all(
+				(await fs.readdir(outside)).map(async (name) => [name, await fs.readFile(join(outside, name), 'utf8')]),
+			),
+		)
 		expect(await snaps.restore(from, to)).to.deep.equal({ restored: [], conflicts: ['dir'] })
-		expect(Object.fromEntries(await Promise.all((await fs.readdir(outside)).map(async (name) => [name, await fs.readFile(join(outside, name), 'utf8')])))).to.deep.equal(before)
+		expect(
+			Object.fromEntries(
+				await Promise.all(
+					(await fs.readdir(outside)).map(async (name) => [name, await fs.readFile(join(outside, name), 'utf8')]),
+				),
+			),
+		).to.deep.equal(before)
 		expect(before).to.deep.equal({ a: '2', new: 'n' })
 	})
 
@@ -388,18 +532,34 @@ describe('session: snapshots', () => {
 		expect(await fs.readFile(outside, 'utf8')).to.equal('2')
 	})
 
-	it('session-05 .git and Garuda\'s own records are never in a snapshot; settings and memory are', async () => {
-		const p = await project({ '.garuda/sessions/x.jsonl': 's', '.garuda/memory.md': 'm', '.garuda/settings.json': '{}', '.garuda/commands/a.md': 'c', '.garuda/cache/y': 'y', a: '1' })
+	it("session-05 .git and Garuda's own records are never in a snapshot; settings and memory are", async () => {
+		const p = await project({
+			'.garuda/sessions/x.jsonl': 's',
+			'.garuda/memory.md': 'm',
+			'.garuda/settings.json': '{}',
+			'.garuda/commands/a.md': 'c',
+			'.garuda/cache/y': 'y',
+			a: '1',
+		})
 		g(p.root, 'init', '-q')
 		await p.write({ '.gitignore': '!.garuda/sessions/**\n' })
 		const { snaps, from, to } = await turnOf(p, async () => {
-			await p.write({ '.garuda/sessions/x.jsonl': 'more', '.garuda/memory.md': 'm2', '.garuda/cache/y': 'z', '.garuda/settings.json': null })
+			await p.write({
+				'.garuda/sessions/x.jsonl': 'more',
+				'.garuda/memory.md': 'm2',
+				'.garuda/cache/y': 'z',
+				'.garuda/settings.json': null,
+			})
 			g(p.root, 'add', '-A')
 		})
 		expect((await snaps.restore(from, to)).restored).to.deep.equal(['.garuda/memory.md', '.garuda/settings.json'])
 		expect((await p.all())['.garuda/sessions/x.jsonl']).to.equal('more')
 		const hash = (await fs.readFile(join(p.store, 'refs/garuda', from), 'utf8')).trim()
-		expect(execFileSync('git', ['--git-dir', p.store, 'ls-tree', '-r', '--name-only', hash], { encoding: 'utf8' }).trim().split('\n')).to.deep.equal(['.garuda/commands/a.md', '.garuda/memory.md', '.garuda/settings.json', '.gitignore', 'a'])
+		expect(
+			execFileSync('git', ['--git-dir', p.store, 'ls-tree', '-r', '--name-only', hash], { encoding: 'utf8' })
+				.trim()
+				.split('\n'),
+		).to.deep.equal(['.garuda/commands/a.md', '.garuda/memory.md', '.garuda/settings.json', '.gitignore', 'a'])
 	})
 
 	it('over the budget of bytes the largest files are named, edits stay undoable, and the next turn is tried again', async () => {
@@ -421,7 +581,16 @@ describe('session: snapshots', () => {
 
 	it('over the budget of time it says so and is not tried again; an abort ends it at once', async () => {
 		const p = await project({ a: '1' })
-		const slow = { available: git.available, run: (args: string[], o: Parameters<typeof git.run>[1]) => new Promise<never>((_, no) => (calls.push(args[0]!), o.signal?.addEventListener('abort', () => no(new Error('aborted'))))) }
+		const slow = {
+			available: git.available,
+			run: (args: string[], o: Parameters<typeof git.run>[1]) =>
+				new Promise<never>(
+					(_, no) => {
+						calls.push(args[0]!)
+						o.signal?.addEventListener('abort', () => no(new Error('aborted')))
+					},
+				),
+		}
 		const calls: string[] = []
 		const snaps = snapshotsOf(p.root, p.store, { git: slow, budget: { bytes: 1e9, ms: 50 } })
 		expect((await snaps.take(1, never)).note).to.match(/longer than 0.05 s/)
@@ -447,12 +616,13 @@ describe('session: snapshots', () => {
 		await fs.chmod(join(p.root, 'closed'), 0o600)
 	})
 
-	it('a snapshot that is gone, or no snapshot\'s name, is refused with words', async () => {
+	it("a snapshot that is gone, or no snapshot's name, is refused with words", async () => {
 		const p = await project({ a: '1' })
 		const { snaps, from, to } = await turnOf(p, () => p.write({ a: '2' }))
 		await fs.unlink(join(p.store, 'refs/garuda', from))
 		expect((await thrown(snaps.restore(from, to))).message).to.match(/not in the undo store any more/)
-		for (const id of ['', '../../x', 'HEAD', '--help', 'gaaaaaaaa-1-../../a']) expect((await thrown(snaps.restore(id, to))).message, id).to.match(/cannot be restored/)
+		for (const id of ['', '../../x', 'HEAD', '--help', 'gaaaaaaaa-1-../../a'])
+			expect((await thrown(snaps.restore(id, to))).message, id).to.match(/cannot be restored/)
 		expect((await thrown(snaps.restore('c00000000-1-000000', to))).message).to.match(/one kind/)
 		expect(await p.all()).to.deep.equal({ a: '2' })
 	})
@@ -492,7 +662,9 @@ describe('session: snapshots', () => {
 	})
 
 	it('is fast on a small repository', async () => {
-		const files = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`src/${i % 20}/file${i}.ts`, `export const a${i} = ${i}\n`.repeat(40)]))
+		const files = Object.fromEntries(
+			Array.from({ length: 400 }, (_, i) => [`src/${i % 20}/file${i}.ts`, `export const a${i} = ${i}\n`.repeat(40)]),
+		)
 		const p = await project(files)
 		g(p.root, 'init', '-q')
 		const snaps = snapshotsOf(p.root, p.store)
@@ -503,7 +675,12 @@ describe('session: snapshots', () => {
 			await snaps.take(i, never)
 			times.push(performance.now() - before)
 		}
-		console.log(`        400 files: first ${times[0]!.toFixed(0)} ms, then ${times.slice(1).map((ms) => ms.toFixed(0)).join(' ')} ms`)
+		console.log(
+			`        400 files: first ${times[0]!.toFixed(0)} ms, then ${times
+				.slice(1)
+				.map((ms) => ms.toFixed(0))
+				.join(' ')} ms`,
+		)
 		expect(Math.min(...times.slice(1))).to.be.lessThan(1000)
 		await snaps.close()
 	})
