@@ -46,7 +46,6 @@ export const emptyRules = (): RuleSet => ({ deny: [], ask: [], allow: [], outsid
 
 const readTools = new Set(['read', 'read_file', 'grep', 'glob', 'list', 'search'])
 const writeTools = new Set(['edit', 'write', 'edit_file', 'write_file'])
-const netTools = new Set(['host', 'web_fetch'])
 
 /** One rule's text to its parts, or why it is none. */
 export function parseRule(source: string): Rule | { error: string } {
@@ -60,7 +59,7 @@ export function parseRule(source: string): Rule | { error: string } {
 	if (pattern === '') return { error: `has an empty pattern; write ${tool} for the whole tool` }
 	if (/[\0\r]/.test(pattern)) return { error: 'holds a control character' }
 	if (tool === 'bash') return { kind: 'bash', text, tool, pattern: pattern === '*' ? null : pattern }
-	if (netTools.has(tool)) {
+	if (tool === 'host') {
 		if (!/^(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9])?(?::\d{1,5})?$/i.test(pattern))
 			return { error: 'needs a host name such as registry.npmjs.org, *.example.com or example.com:8443' }
 		return { kind: 'host', text, tool, pattern: pattern.toLowerCase() }

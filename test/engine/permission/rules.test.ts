@@ -34,6 +34,7 @@ describe('permission: rules', () => {
 			'edit(../x)',
 			'read(a[b)',
 			'todo_write(x)',
+			'web_fetch(a.com)',
 			'bash(a\rb)',
 		])
 			expect(parseRule(text), text).to.have.property('error')
@@ -205,3 +206,88 @@ describe('permission: rules', () => {
 		expect(performance.now() - began).to.be.below(2000)
 	})
 })
+
+describe('permission: ordinary work', () => {
+	let at: Place
+	before(async () => {
+		at = await place()
+	})
+	after(() => at.close())
+
+	it('everyday commands in the sandbox ask nothing, with deny rules for others in force', async () => {
+		const lists = { deny: ['bash(shutdown)', 'bash(git push:*)', 'read(**/*.pem)'] }
+		for (const command of [
+			'git status',
+			'git commit -m "use `x`, it\'s done"',
+			'npm test 2>&1 | tail -20',
+			'FOO=1 npm test',
+			'for f in src/*.ts; do echo "$f"; wc -l "$f"; done',
+			"python3 - <<'EOF'\nimport os\nprint(os.getcwd())\nEOF",
+			"cat > a.txt <<'EOF'\nhello $(world)\nEOF",
+			'i=0; while [ $i -lt 3 ]; do i=$((i+1)); done',
+			'find . -name "*.ts" -not -path "*/node_modules/*" | xargs grep foo',
+			'source .venv/bin/activate && pytest -q',
+			'echo hi > /dev/null 2>&1',
+			"awk -F: '{print $1}' f | sort | uniq -c",
+			'diff <(sort a) <(sort b)',
+			'timeout 60 npm test',
+			'cat /proc/cpuinfo',
+			'rm -rf dist && mkdir -p dist/a',
+			'bash scripts/build.sh',
+			'sed -n "1,20p" f',
+			'node -e "console.log(1)"',
+			'cat .env.example',
+		])
+			expect((await bash(at, command, lists)).decision, command).to.equal('allow')
+	})
+
+	it('any text at all is decided, and denied words stay denied after any text that parses', async () => {
+		const pieces = fc.constantFrom(
+			'a',
+			' ',
+			';',
+			'&&',
+			'|',
+			'(',
+			')',
+			'{ ',
+			' }',
+			'"',
+			"'",
+			'`',
+			'$(',
+			'$((',
+			'))',
+			'<<E\n',
+			'\nE\n',
+			'>',
+			'<',
+			'#',
+			'\\',
+			'\n',
+			'if ',
+			' then ',
+			' fi',
+			'${x',
+			'}',
+			'[[ ',
+			' ]]',
+			'=',
+			'*',
+			'eval ',
+			'bash -c ',
+		)
+		await fc.assert(
+			fc.asyncProperty(fc.array(pieces, { maxLength: 14 }), async (parts) => {
+				const head = parts.join('')
+				const decision = await bash(at, `${head}\ntouch a`, { deny: ['bash(touch:*)'], allow: ['bash(a:*)'] })
+				// Where quotes, comments or here-documents swallow the line it is text; then nothing but `a` may be allowed as a rule.
+				if (decision.decision === 'allow') expect(swallowed(head), JSON.stringify(head)).to.equal(true)
+			}),
+			{ numRuns: 400 },
+		)
+	})
+})
+
+/** Whether the end of the text may stand inside quotes, an escape or a here-document. */
+const swallowed = (head: string): boolean => /["'`\\]|<<|\(\(|\[\[|\$\{|\(/.test(head)
