@@ -18,6 +18,8 @@ interface Thrown extends Error {
  */
 export abstract class BaseCommand extends Command {
 	protected override async catch(thrown: Error): Promise<void> {
+		// Spares a developer the word that nothing was parsed.
+		this.parsed = true
 		const error = thrown as Thrown
 		if (error.code === 'EEXIT') {
 			process.exitCode = error.oclif?.exit ?? 0

@@ -127,7 +127,10 @@ export class Input {
 					return redraw()
 				}
 				for (const char of stripKeys(typed)) {
-					if (char === '\r' || char === '\n') return settle({ type: 'line', text })
+					if (char === '\r' || char === '\n') {
+						redraw()
+						return settle({ type: 'line', text })
+					}
 					if (char === '\u0004' && text === '') return stop()
 					text = edit(text, char)
 				}

@@ -95,6 +95,7 @@ export class JsonMessages {
 		this.id = session.id
 		const status = session.status()
 		const mode = status.mode === 'plan' ? 'plan' : status.acceptEdits || this.o.acceptEdits ? 'acceptEdits' : 'default'
+		const sandbox = /^(bubblewrap|seatbelt)/i.test(status.sandbox) ? true : /^none/i.test(status.sandbox) ? false : null
 		this.tail = `,"parent_tool_use_id":null,"session_id":${jsonText(session.id)},"uuid":"`
 		return this.message({
 			type: 'system',
@@ -105,7 +106,8 @@ export class JsonMessages {
 			model: session.model,
 			permissionMode: mode,
 			slash_commands: this.o.slashCommands,
-			sandbox_enabled: /^(bubblewrap|seatbelt)/i.test(status.sandbox),
+			// Before the first command nothing is known of the sandbox, and then nothing is said.
+			...(sandbox === null ? {} : { sandbox_enabled: sandbox }),
 			additional_directories: status.extraDirs,
 			garuda_version: this.o.version,
 		})

@@ -5,6 +5,7 @@ import {
 	type Approver,
 	type EngineOptions,
 	type Garuda,
+	messageOf,
 	type OpenOptions,
 	oneLine,
 	parseSlash,
@@ -18,7 +19,6 @@ import { createAsker } from './approver.ts'
 import { createCompleter } from './complete.ts'
 import { Input, type Line } from './input.ts'
 import { Renderer, type Shown, usageLine } from './render.ts'
-import { wholeId } from './run.ts'
 import { safeText } from './safe-text.ts'
 import { openChat } from './start.ts'
 import { Output, type Stdio, signalCodes, wantsColor } from './stdio.ts'
@@ -175,8 +175,16 @@ export async function chat(o: ChatOptions): Promise<number> {
 				} else if (parseSlash(text)) prefill = await slash(text)
 				else await show((signal) => session!.prompt(text, { signal }))
 			} catch (error) {
-				if (!(error instanceof UserError)) throw error
-				problem(error)
+				// A fault in one command must not take the conversation along.
+				const known = error instanceof UserError
+				problem(
+					known
+						? error
+						: new UserError(
+								`Garuda failed by a fault of its own: ${messageOf(error)}`,
+								'Start with --debug and report what the log says.',
+							),
+				)
 			}
 		}
 	}
@@ -262,8 +270,16 @@ export async function chat(o: ChatOptions): Promise<number> {
 		await enter(next, how.resume !== undefined)
 	}
 
+	/** A session that was not made here by this user goes on as a copy, after a yes. */
 	async function openTrusted(how: OpenOptions): Promise<Session> {
-		return garuda!.open(how)
+		try {
+			return await garuda!.open(how)
+		} catch (error) {
+			if (!(error instanceof UserError) || !error.hint?.includes('--fork')) throw error
+			say(error.message)
+			if (!(await confirm('Go on with a copy of it all the same?'))) throw new UserError('It was not opened.')
+			return garuda!.open({ ...how, trustForeign: true })
+		}
 	}
 
 	async function enter(next: Session, resumed: boolean): Promise<void> {
@@ -329,9 +345,9 @@ export async function chat(o: ChatOptions): Promise<number> {
 	async function which(): Promise<OpenOptions> {
 		if (o.resume === undefined) return o.open
 		if (o.resume === 'latest') return { ...o.open, latest: true }
+		if (o.resume !== '') return { ...o.open, resume: o.resume }
 		const looking = o.create({ approver })
 		try {
-			if (o.resume !== '') return { resume: await wholeId(looking, o.resume) }
 			const all = (await looking.sessions.list()).sort((a, b) => b.updated - a.updated).slice(0, 20)
 			if (all.length === 0) {
 				say('There are no sessions yet; this is a new one.')
@@ -343,7 +359,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 				)
 			const line = await input.answer('which? (number, or nothing for a new session) > ', new AbortController().signal)
 			const chosen = line.type === 'line' ? all[Number(line.text.trim()) - 1] : undefined
-			return chosen ? { resume: chosen.id } : o.open
+			return chosen ? { ...o.open, resume: chosen.id } : o.open
 		} finally {
 			await looking.close()
 		}

@@ -37,6 +37,7 @@ export interface ChatFlags {
 	'append-system-prompt'?: string | undefined
 	continue?: boolean | undefined
 	resume?: string | undefined
+	fork?: boolean | undefined
 	'session-id'?: string | undefined
 	replay?: string | undefined
 	debug?: boolean | undefined
@@ -111,7 +112,10 @@ export async function run(input: RunInput): Promise<number> {
 				io,
 				create: (more) =>
 					input.createEngine({ ...base, ...more, ...(more.env ? { env: { ...base.env, ...more.env } } : {}) }),
-				open: { ...(flags['session-id'] ? { id: flags['session-id'] } : {}) },
+				open: {
+					...(flags['session-id'] ? { id: flags['session-id'] } : {}),
+					...(flags.fork ? { trustForeign: true } : {}),
+				},
 				...(flags.continue ? { resume: 'latest' } : flags.resume === undefined ? {} : { resume: flags.resume }),
 				...(model ? { model } : {}),
 				version: input.version,
@@ -127,7 +131,7 @@ export async function run(input: RunInput): Promise<number> {
 			return await print({
 				io,
 				garuda,
-				open: () => openOptions(garuda, flags, format),
+				open: () => openOptions(flags, format),
 				...(flags.print ? { prompt: flags.print } : {}),
 				format,
 				inputLines,
@@ -174,26 +178,16 @@ function checkWords(flags: ChatFlags, format: Format, inputLines: boolean, oneTa
 }
 
 /** Which session a one-shot goes on with; JSON output gets a UUID where the session is new, as its readers expect. */
-async function openOptions(garuda: Garuda, flags: ChatFlags, format: Format): Promise<OpenOptions> {
+async function openOptions(flags: ChatFlags, format: Format): Promise<OpenOptions> {
 	if (flags.continue) return { latest: true }
-	if (flags.resume) return { resume: await wholeId(garuda, flags.resume) }
+	if (flags.resume) return { resume: flags.resume, ...(flags.fork ? { trustForeign: true } : {}) }
 	if (flags['session-id']) return { id: flags['session-id'] }
 	return format === 'text' ? {} : { id: process.getBuiltinModule('node:crypto').randomUUID() }
 }
 
-/** The one session whose id begins so. */
-export async function wholeId(garuda: Garuda, start: string): Promise<string> {
-	const found = (await garuda.sessions.list()).filter((one) => one.id.startsWith(start))
-	const exact = found.find((one) => one.id === start) ?? (found.length === 1 ? found[0] : undefined)
-	if (exact) return exact.id
-	if (found.length > 1)
-		throw new UserError(`${found.length} sessions have an id that begins with "${start}".`, 'Give more of the id.')
-	throw new UserError(`There is no session "${start}".`, 'List them with /sessions in a chat.')
-}
-
-async function replayed(input: RunInput, garuda: Garuda, io: Stdio, start: string): Promise<number> {
+async function replayed(input: RunInput, garuda: Garuda, io: Stdio, id: string): Promise<number> {
 	if (!input.replay) throw new UserError('This build has no replay of sessions.')
-	const { text, same } = await input.replay(garuda, await wholeId(garuda, start))
+	const { text, same } = await input.replay(garuda, id)
 	const [{ Output }, { safeText }] = await Promise.all([import('./stdio.ts'), import('./safe-text.ts')])
 	const out = new Output(io.stdout)
 	out.line(safeText(text).trimEnd())

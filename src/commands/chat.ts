@@ -118,6 +118,11 @@ Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 
 			exclusive: ['session-id', 'replay'],
 			helpGroup: 'SESSION',
 		}),
+		fork: Flags.boolean({
+			description: 'with --resume: go on with a copy, also of a session of another folder, machine or user',
+			dependsOn: ['resume'],
+			helpGroup: 'SESSION',
+		}),
 		'session-id': Flags.string({ helpValue: '<uuid>', description: 'the id of the new session', helpGroup: 'SESSION' }),
 		replay: Flags.string({
 			helpValue: '<id>',

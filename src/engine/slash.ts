@@ -114,8 +114,8 @@ export const slashCommands: readonly SlashCommand[] = [
 			const width = Math.max(...slashCommands.map((one) => one.name.length + one.args.length)) + 3
 			const lines = slashCommands.map((one) => `  ${`/${one.name} ${one.args}`.padEnd(width)} ${one.summary}`)
 			const notes = [
-				'  !command'.padEnd(width + 3) + 'run a command yourself, in the same sandbox and with the same questions',
-				'  @path'.padEnd(width + 3) + 'attach a file or folder (Tab completes)',
+				`${'  !command'.padEnd(width + 3)}run a command yourself, in the same sandbox and with the same questions`,
+				`${'  @path'.padEnd(width + 3)}attach a file or folder (Tab completes)`,
 			]
 			return text([...lines, '', ...notes].join('\n'))
 		},

@@ -29,7 +29,8 @@ export interface Stage {
 	stopped(): Promise<void>
 }
 
-export type Script = (stage: Stage) => Promise<Partial<TurnEnd> | undefined | void> | Partial<TurnEnd> | undefined | void
+/** Plays one turn; what it returns is laid over the turn's end. */
+export type Script = (stage: Stage) => unknown
 
 export const end = (more: Partial<TurnEnd> = {}): TurnEnd => ({
 	reason: 'done',
@@ -131,7 +132,7 @@ export function fakeGaruda(script: Script, options: FakeOptions = {}): Fake {
 							signal.aborted ? done() : signal.addEventListener('abort', () => done(), { once: true }),
 						),
 				}
-				const partial = await script(stage)
+				const partial = (await script(stage)) as Partial<TurnEnd> | undefined
 				const final = end({ text: said, ...(signal.aborted ? { reason: 'cancelled' as const } : {}), ...partial })
 				emit({ type: 'turn_end', end: final })
 				channel.close()
