@@ -7,7 +7,7 @@ import { ToolError } from '../errors.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
 import { bubblewrapFlags } from './bubblewrap.ts'
 import { commandEnvironment } from './environment.ts'
-import { stat } from './paths.ts'
+import { lstat, stat } from './paths.ts'
 import { Pipes } from './pipes.ts'
 import type { Policy, PolicyBuilder } from './policy.ts'
 import { belonging, descendants, namespaceCount, signalAll } from './processes.ts'
@@ -140,7 +140,7 @@ const runBubblewrap = async (
 	pipes: Pipes,
 ): Promise<RunResult> => {
 	const readOnly = spec.readOnly === true
-	if (!readOnly) for (const root of settings.policy.roots) prepareRoot(root)
+	if (!readOnly) prepareRoot(settings.policy.roots[0]!)
 	// The disk's clock, not ours: a change in the same tick must count.
 	const since = Date.now() - 20
 	// A path may vanish between the look at the disk and its mount (a socket, a build's folder): then look again.
@@ -172,7 +172,8 @@ const runBubblewrap = async (
 		const result = toResult(outcome, end)
 		const notes = outcome.stopped ? [`[note: ended by Garuda: ${outcome.stopped}]`] : []
 		if (!readOnly) {
-			const found = settings.watch.findings(since)
+			const hooks = policy.absent.filter((path) => lstat(path)).map((path) => `${path} (a hooks folder that git obeys)`)
+			const found = [...settings.watch.findings(since), ...hooks]
 			if (found.length > 0) notes.push(findingsNote(found))
 		}
 		const walled = withWall(

@@ -33,6 +33,8 @@ export interface Policy extends Layer {
 	/** What lies over hidden files and folders: empty, and not writable by commands. */
 	emptyFile: string
 	emptyFolder: string
+	/** Hooks folders that git would obey once they exist. */
+	absent: string[]
 	/** Bytes of each private folder. */
 	tmpBytes: number
 	cwd: string
@@ -173,6 +175,7 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 			return {
 				procHidden: hiddenProc,
 				...arrange(mounts, layer, own, tmp),
+				absent: readOnly ? [] : repositories.flatMap(({ absent }) => absent),
 				emptyFile: options.emptyFile,
 				emptyFolder: options.emptyFolder,
 				tmpBytes: options.tmpBytes,

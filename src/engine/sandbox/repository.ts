@@ -11,6 +11,8 @@ export interface RepositoryParts {
 	writable: string[]
 	/** Existing real paths to keep read-only; may lie outside every writable folder. */
 	protect: string[]
+	/** Hooks folders that a configuration names and that do not exist yet: nothing to lay a mount on, so looked for afterwards. */
+	absent: string[]
 }
 
 const isGitDir = (path: string): boolean =>
@@ -22,7 +24,7 @@ const isGitDir = (path: string): boolean =>
  * root is written by commands, so its `.git` file alone proves nothing.
  */
 export const repositoryParts = (root: string, home: string, config: (path: string) => ConfigView): RepositoryParts => {
-	const parts: RepositoryParts = { writable: [], protect: [] }
+	const parts: RepositoryParts = { writable: [], protect: [], absent: [] }
 	for (let top = root; ; top = dirname(top)) {
 		const entry = join(top, '.git')
 		const found = lstat(entry)
@@ -122,6 +124,7 @@ const protectGitDir = (
 			const folder = real(path)
 			// A folder that holds the whole root (`hooksPath = .`) cannot be protected without stopping all work.
 			if (folder && !inside(top, folder)) parts.protect.push(folder)
+			else if (!folder && path !== '/dev/null') parts.absent.push(path)
 		}
 	}
 }
@@ -138,7 +141,7 @@ const addParts = (gitDir: string, parts: RepositoryParts): void => {
 
 /** The parts of a nested repository found by the watch. */
 export const nestedParts = (gitDir: string): string[] => {
-	const parts: RepositoryParts = { writable: [], protect: [] }
+	const parts: RepositoryParts = { writable: [], protect: [], absent: [] }
 	addParts(gitDir, parts)
 	return parts.protect
 }

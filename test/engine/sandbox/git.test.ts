@@ -72,6 +72,7 @@ describe('sandbox: git', () => {
 
 	/** The setting acts with an ordinary git, so that a quiet marker means something. */
 	const acts = (args: string[]) => {
+		writeFileSync(join(repo, 'a.txt'), `x\n${Math.random()}\n`)
 		try {
 			plain(args)
 		} catch {

@@ -63,6 +63,7 @@ describe('sandbox: policy', () => {
 			protect: fc.array(path, { maxLength: 3 }),
 			masks: fc.array(fc.record({ path, folder: fc.boolean() }), { maxLength: 4 }),
 			back: fc.constant<Policy['back']>([]),
+			absent: fc.constant<string[]>([]),
 			emptyFile: fc.constant('/e'),
 			emptyFolder: fc.constant('/f'),
 			tmpBytes: fc.constant(5),
@@ -235,6 +236,12 @@ describe('sandbox: policy', () => {
 			)
 			expect(moved.output).to.equal('')
 			expect(moved.stderr).to.include('far/.idea/launch.json')
+			git(['config', 'core.hooksPath', 'tools/hooks'])
+			const hooks = await executor.run(
+				{ script: 'mkdir -p tools/hooks; echo x > tools/hooks/pre-commit', cwd: fixture.root, timeoutMs: 5_000 },
+				never,
+			)
+			expect(hooks.output).to.include('tools/hooks (a hooks folder')
 			// An ordinary new repository is none of it.
 			expect(
 				(await executor.run({ script: 'mkdir ok && cd ok && git init -q', cwd: fixture.root, timeoutMs: 5_000 }, never))

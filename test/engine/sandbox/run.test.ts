@@ -320,7 +320,7 @@ describe('sandbox: limits and refusals', () => {
 		const child = (await import('node:child_process')).spawn(
 			process.execPath,
 			[driver, 'run', fixture.root, fixture.home, fixture.tmp, `setsid sleep ${mark} & sleep ${mark}`],
-			{ stdio: 'ignore', env: fixture.env.PATH ? { PATH: fixture.env.PATH } : {} },
+			{ stdio: 'ignore', env: { PATH: '/usr/bin:/bin', TMPDIR: fixture.base } },
 		)
 		for (let tries = 0; tries < 300 && !alive(`sleep ${mark}$`); tries++) await delay(10)
 		expect(alive(`sleep ${mark}$`)).to.equal(true)
