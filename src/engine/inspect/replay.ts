@@ -125,7 +125,6 @@ async function replayTurn(
 			limits: { steps: tape.stepLimit ?? 200, repeatHint: 3, repeatStop: 5, ...o.limits },
 			clock: stillClock,
 			sessionId: o.header.id,
-			cost: (usage) => usage.cost,
 			emit: (event) => {
 				if (event.type === 'step_start') tape.steps = event.step
 				emit(event)

@@ -584,12 +584,10 @@ describe('session: snapshots', () => {
 		const slow = {
 			available: git.available,
 			run: (args: string[], o: Parameters<typeof git.run>[1]) =>
-				new Promise<never>(
-					(_, no) => {
-						calls.push(args[0]!)
-						o.signal?.addEventListener('abort', () => no(new Error('aborted')))
-					},
-				),
+				new Promise<never>((_, no) => {
+					calls.push(args[0]!)
+					o.signal?.addEventListener('abort', () => no(new Error('aborted')))
+				}),
 		}
 		const calls: string[] = []
 		const snaps = snapshotsOf(p.root, p.store, { git: slow, budget: { bytes: 1e9, ms: 50 } })
