@@ -2,7 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
+import { search } from '../../../src/engine/tools/grep-worker.ts'
 import { searchWorkerUrl } from '../../../src/engine/tools/search.ts'
 import { type Scene, scene } from './scene.ts'
 
@@ -285,6 +287,49 @@ describe('glob and grep', () => {
 		expect(files(await glob('**/*'))).to.deep.equal(['.env.example'])
 		expect(await s.fails('grep', { pattern: 'needle', path: '.env' })).to.contain('off limits')
 		expect(await s.fails('grep', { pattern: 'needle', path: '.ssh' })).to.contain('off limits')
+	})
+
+	it('link-04 a folder swapped for a link during a search is never followed', async function () {
+		this.timeout(60_000)
+		if (process.platform !== 'linux') this.skip()
+		for (let index = 0; index < 5; index++) {
+			await s.put(`src/in/f${index}`, 'mine\n')
+			await s.put(join(s.outside, `in/f${index}`), 'theirs\n')
+		}
+		await fs.symlink(s.outside, join(s.root, 'src.link'))
+		const stop = new Int32Array(new SharedArrayBuffer(4))
+		const worker = new Worker(
+			`const { renameSync: mv } = require('node:fs'); const { workerData: { root, stop } } = require('node:worker_threads')
+			const p = (n) => root + '/' + n
+			while (!Atomics.load(stop, 0)) { mv(p('src'), p('src.real')); mv(p('src.link'), p('src')); mv(p('src'), p('src.link')); mv(p('src.real'), p('src')) }`,
+			{ eval: true, workerData: { root: s.root, stop } },
+		)
+		const job = {
+			base: s.root,
+			roots: [s.root],
+			home: s.home,
+			ignore: true,
+			pattern: { pattern: 'mine|theirs' },
+			context: 0,
+			maxFiles: 50,
+			maxRows: 50,
+			deadlineMs: 5000,
+		}
+		const leaked = (handles: boolean): boolean => {
+			const { files: found } = search({ ...job, handles }, () => {})
+			return found.some(({ rows }) => rows.some(({ text }) => text === 'theirs'))
+		}
+		let leaks = 0
+		let naive = 0
+		try {
+			for (let round = 0; round < 1500; round++) if (leaked(true)) leaks++
+			// The control: by path, the same swaps get through.
+			for (let round = 0; round < 30_000 && naive === 0; round++) if (leaked(false)) naive++
+		} finally {
+			Atomics.store(stop, 0, 1)
+			await new Promise((done) => worker.once('exit', done))
+		}
+		expect([leaks, naive]).to.deep.equal([0, 1])
 	})
 
 	it('UTF-16, CRLF and a byte order mark are searched as text; binaries are counted', async () => {
