@@ -103,7 +103,7 @@ export const defaultSettings = (): Settings => ({
 		bashTimeoutMs: 120_000,
 		bashMaxTimeoutMs: 600_000,
 	},
-	model: { idleMs: 300_000, noticeMs: 20_000, firstRetryMs: 1000, maxRetryMs: 60_000 },
+	model: { idleMs: 300_000, noticeMs: 120_000, firstRetryMs: 1000, maxRetryMs: 60_000 },
 	compaction: { auto: true, reserve: 13_000, keep: 20_000 },
 	undo: true,
 	todo: false,
