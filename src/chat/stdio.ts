@@ -31,6 +31,8 @@ export function processStdio(): Stdio {
 		process.on(event, listener as () => void)
 		return () => void process.off(event, listener as () => void)
 	}
+	// oclif's listener throws whatever is not EPIPE: a closed terminal or a full disk would be a crash.
+	process.stdout.removeAllListeners('error')
 	return {
 		stdin: process.stdin,
 		stdout: process.stdout,

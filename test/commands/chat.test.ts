@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -16,16 +16,23 @@ let home: string
 const start = existsSync('dist/oclif.js') ? ['bin/run.js'] : ['--import', 'tsx', 'bin/dev.js']
 
 /** The verbs from their sources, with a home of their own and no key. */
-function garuda(args: string[], stdin = ''): Promise<Done> {
+function garuda(args: string[], more: { env?: Record<string, string>; stdout?: number } = {}): Promise<Done> {
 	const child = spawn(process.execPath, [...start, ...args], {
-		env: { PATH: process.env.PATH, HOME: home, GARUDA_HOME: join(home, '.garuda'), NO_COLOR: '1' },
+		stdio: ['pipe', more.stdout ?? 'pipe', 'pipe'],
+		env: {
+			...more.env,
+			PATH: process.env.PATH,
+			HOME: home,
+			GARUDA_HOME: join(home, '.garuda'),
+			NO_COLOR: '1',
+		},
 	})
-	child.stdin.end(stdin)
+	child.stdin!.end()
 	const done: Done = { code: null, stdout: '', stderr: '' }
-	child.stdout.on('data', (chunk: Buffer) => {
+	child.stdout?.on('data', (chunk: Buffer) => {
 		done.stdout += chunk
 	})
-	child.stderr.on('data', (chunk: Buffer) => {
+	child.stderr!.on('data', (chunk: Buffer) => {
 		done.stderr += chunk
 	})
 	return new Promise((resolve) => child.on('close', (code) => resolve({ ...done, code })))
@@ -94,5 +101,24 @@ describe('garuda chat', () => {
 		for (const way of ['garuda setup', 'ANTHROPIC_API_KEY', 'Ollama']) expect(text.stderr).to.include(way)
 		expect(json.code).to.equal(1)
 		expect(JSON.parse(json.stdout)).to.include({ type: 'result', is_error: true })
+	})
+
+	it('J06 a full disk under stdout is one line and exit 1, no crash', async function () {
+		if (!existsSync('/dev/full')) this.skip()
+		const script = join(home, 'script.json')
+		writeFileSync(script, '{"steps":[{"text":"hello"}]}')
+		const full = openSync('/dev/full', 'w')
+		try {
+			const { code, stderr } = await garuda(['chat', '-p', 'x', '-C', home], {
+				env: { GARUDA_MODEL_SCRIPT: script },
+				stdout: full,
+			})
+			expect(code).to.equal(1)
+			expect(stderr)
+				.to.include('the output could not be written')
+				.and.to.not.match(/\n\s+at /)
+		} finally {
+			closeSync(full)
+		}
 	})
 })
