@@ -78,15 +78,9 @@ export async function readJournal(folder: Folder, id: string, handle: Handle): P
 	let last = ''
 
 	/** False: not a record. */
-	async function take(bytes: Buffer | null, final: boolean): Promise<boolean> {
+	function take(bytes: Buffer | null, final: boolean): boolean | Promise<boolean> {
 		number++
-		const bad = (reason: string): false => {
-			if (final) return false
-			skipped.push(`line ${number} ${reason}`)
-			records.push({ type: 'damaged', line: number, reason })
-			return false
-		}
-		if (!bytes) return bad(`is longer than ${maxLine >> 20} MiB`)
+		if (!bytes) return bad(`is longer than ${maxLine >> 20} MiB`, final)
 		const text = bytes.toString('utf8')
 		if (text.trim() === '') return true
 		if (text === last) {
@@ -94,11 +88,23 @@ export async function readJournal(folder: Folder, id: string, handle: Handle): P
 			return true
 		}
 		last = text.length < 1 << 16 ? text : ''
-		const record = parseLine(mayHoldStored(text) ? await fetchLong(text, get, () => missing++) : text)
-		if ('bad' in record) return bad(record.bad)
-		if (record.type === 'start' && records.length > 0) return bad('begins another session')
+		// Most lines are read without a wait: a large session has a hundred thousand of them.
+		if (!mayHoldStored(text)) return accept(text, final)
+		return fetchLong(text, get, () => missing++).then((whole) => accept(whole, final))
+	}
+	function accept(text: string, final: boolean): boolean {
+		const record = parseLine(text)
+		if ('bad' in record) return bad(record.bad, final)
+		if (record.type === 'start' && records.length > 0) return bad('begins another session', final)
 		records.push(record)
 		return true
+	}
+	function bad(reason: string, final: boolean): false {
+		if (!final) {
+			skipped.push(`line ${number} ${reason}`)
+			records.push({ type: 'damaged', line: number, reason })
+		}
+		return false
 	}
 
 	let position = 0
@@ -109,16 +115,18 @@ export async function readJournal(folder: Folder, id: string, handle: Handle): P
 		const chunk = Buffer.allocUnsafe(chunkSize)
 		const { bytesRead } = await handle.read(chunk, 0, chunkSize, position)
 		if (bytesRead === 0) break
+		const bytes = chunk.subarray(0, bytesRead)
 		let start = 0
 		for (;;) {
-			const end = chunk.subarray(0, bytesRead).indexOf(10, start)
-			const part = chunk.subarray(start, end === -1 ? bytesRead : end)
+			const end = bytes.indexOf(10, start)
+			const part = bytes.subarray(start, end === -1 ? bytesRead : end)
 			length += part.length
 			// What is longer than any record is counted, not kept.
 			if (length > maxLine) parts = []
 			else if (part.length > 0) parts.push(part)
 			if (end === -1) break
-			await take(length > maxLine ? null : parts.length === 1 ? parts[0]! : Buffer.concat(parts), false)
+			const taken = take(length > maxLine ? null : parts.length === 1 ? parts[0]! : Buffer.concat(parts), false)
+			if (typeof taken !== 'boolean') await taken
 			parts = []
 			length = 0
 			start = end + 1

@@ -6,6 +6,7 @@ import { type Lock, lock, type Processes } from '../files/atomic.ts'
 import type { Folder } from '../files/open.ts'
 import type { Clock, Redactor, SessionHeader, SessionRecord, SessionStore } from '../ports.ts'
 import { oneLine } from '../text.ts'
+import { adopted } from './adopt.ts'
 import { openSessions } from './folder.ts'
 import { checkSessionId } from './ids.ts'
 import { changeIndex, type IndexEntry, readIndex } from './index-file.ts'
@@ -399,28 +400,5 @@ export function createSessionStore(o: StoreOptions): GarudaSessions {
 				'Give more characters.',
 			)
 		},
-	}
-}
-
-/** What a copy takes over: the conversation, never what was allowed, no state of files, no thinking bound to another beginning. */
-function adopted(record: SessionRecord): SessionRecord | null {
-	const plain = <T extends { blocks: { type: string }[] }>(message: T): T => ({
-		...message,
-		blocks: message.blocks.filter((block) => block.type !== 'thinking' && block.type !== 'opaque'),
-	})
-	switch (record.type) {
-		case 'user':
-		case 'assistant':
-		case 'results':
-			return { ...record, message: plain(record.message) }
-		case 'compaction':
-			return { ...record, messages: record.messages.map(plain) }
-		case 'title':
-		case 'undo':
-		case 'redo':
-		case 'end':
-			return record
-		default:
-			return null
 	}
 }

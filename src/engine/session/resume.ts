@@ -147,7 +147,7 @@ export function beginRebuild(): { add(record: SessionRecord | Damaged): void; re
 				const seen = snapshots.get(record.turn)
 				const pair = seen ? { from: seen.from, to: record.id } : { from: record.id, to: null }
 				snapshots.set(record.turn, pair)
-				const mark = turns.find((each) => each.turn === record.turn)
+				const mark = turns.findLast((each) => each.turn === record.turn)
 				if (mark) Object.assign(mark, pair)
 				else if (record.turn !== count + 1) wrong(`a snapshot record names turn ${record.turn}, which is not there`)
 				break
@@ -182,7 +182,7 @@ export function beginRebuild(): { add(record: SessionRecord | Damaged): void; re
 				break
 			}
 			case 'end': {
-				const mark = turns.find((each) => each.turn === record.turn) ?? (running ? turns.at(-1) : undefined)
+				const mark = turns.findLast((each) => each.turn === record.turn) ?? (running ? turns.at(-1) : undefined)
 				if (mark) mark.ended = record.reason
 				// The turn's own sum holds what has no message of its own (summaries, failed requests).
 				const total = toUsage(record.usage)

@@ -7,7 +7,7 @@ import { writeAtomic } from '../files/atomic.ts'
 import type { Way } from '../files/open.ts'
 import type { Clock } from '../ports.ts'
 import { blobHash, type Change, type FileState, inFolder, isPlainPath, presentAt, sameState } from './snapshot-files.ts'
-import { privateFolder } from './snapshot-git.ts'
+import { privateFolder } from './snapshot-store.ts'
 
 interface Entry extends FileState {
 	/** Permission bits. */

@@ -1,7 +1,7 @@
 // The undo store: trees of the project in a git folder of Garuda's own. The user's repository is only read. Used by snapshots.ts.
 import { randomBytes } from 'node:crypto'
 import { promises as fs } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { codeOf, messageOf, UserError } from '../errors.ts'
 import { writeAtomic } from '../files/atomic.ts'
 import type { Way } from '../files/open.ts'
@@ -10,6 +10,7 @@ import type { Git } from '../sandbox/git.ts'
 import { oneLine } from '../text.ts'
 import { blobHash, type Change, type FileState, inFolder, isPlainPath, presentAt } from './snapshot-files.ts'
 import { lookAt, NoSnapshot, readable } from './snapshot-look.ts'
+import { ownExcludes, prepareStore, putFile, readObject, topOf } from './snapshot-store.ts'
 
 export interface GitStoreOptions {
 	root: string
@@ -26,34 +27,6 @@ const nestedMark = '.garuda-nested'
 const idShape = /^g[0-9a-z]{8,10}-\d{1,7}-[0-9a-f]{6}$/
 /** Of .garuda only what the project owns; never Garuda's own records. */
 const ownShared = /^\.garuda\/(?:(?:settings|mcp|hooks)\.json|memory\.md|(?:commands|agents|skills)\/.+)$/
-
-/** Over the user's configuration, which is read for its ignore rules only. */
-const config = `[core]
-	repositoryformatversion = 0
-	bare = false
-	filemode = true
-	symlinks = true
-	autocrlf = false
-	safecrlf = false
-	attributesFile = /dev/null
-	protectNTFS = false
-	logAllRefUpdates = false
-	compression = 1
-	looseCompression = 1
-	bigFileThreshold = 16m
-	splitIndex = false
-	sharedRepository = false
-	fsync = none
-	preferSymlinkRefs = false
-	precomposeUnicode = false
-[index]
-	sparse = false
-[gc]
-	auto = 0
-[pack]
-	threads = 1
-`
-const attributes = '* -text -eol -crlf -filter -ident -working-tree-encoding\n'
 
 /** Time of a snapshot, from its name; 0 for a name that is none. */
 export const timeOfId = (id: string): number =>
@@ -93,27 +66,17 @@ export function createGitStore(o: GitStoreOptions) {
 		return result
 	}
 
-	/** The store's folders and files, made by hand: no template, no hook, no repository's own program. */
+	/** The store, and where the ignore rules come from. */
 	async function prepare(): Promise<{ top: string; prefix: string }> {
-		await privateFolder(o.store)
-		for (const dir of ['objects/info', 'objects/pack', 'refs/garuda', 'info'])
-			await fs.mkdir(join(o.store, dir), { recursive: true, mode: 0o700 })
-		const put = async (name: string, text: string) => {
-			if ((await fs.readFile(join(o.store, name), 'utf8').catch(() => null)) !== text)
-				await writeAtomic(join(o.store, name), text)
-		}
-		await put('HEAD', 'ref: refs/heads/none\n')
-		await put('config', config)
-		await put('info/attributes', attributes)
+		await prepareStore(o.store)
 		modes = new Map(
 			Object.entries(await readObject(modesFile)).filter(
 				(entry): entry is [string, number] => typeof entry[1] === 'number',
 			),
 		)
 		extras = new Set(Object.keys(await readObject(extrasFile)))
-		await cleanUp(o.store)
 		const top = await topOf(o.root)
-		await put('info/exclude', `/.garuda/sessions/\n${await ownExcludes(top)}`)
+		await putFile(join(o.store, 'info/exclude'), `/.garuda/sessions/\n${await ownExcludes(top)}`)
 		let prefix = relative(top, o.root)
 		if (prefix !== '') {
 			// A home folder kept in git often ignores everything: then its rules are not meant for this project.
@@ -410,56 +373,3 @@ const split = (bytes: Buffer): string[] =>
 		.toString('utf8')
 		.split('\0')
 		.filter((name) => name !== '')
-
-async function readObject(path: string): Promise<Record<string, unknown>> {
-	try {
-		const value: unknown = JSON.parse(await fs.readFile(path, 'utf8'))
-		return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-	} catch {
-		return {}
-	}
-}
-
-/** Makes the folder 0700; a link or another user's is refused: snapshots hold whole files. */
-export async function privateFolder(path: string): Promise<void> {
-	await fs.mkdir(dirname(path), { recursive: true, mode: 0o700 })
-	await fs
-		.mkdir(path, { mode: 0o700 })
-		.catch((error) => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
-	const stats = await fs.lstat(path)
-	if (!stats.isDirectory()) throw new NoSnapshot(`${path} is no folder`, true)
-	if (stats.mode & 0o077) await fs.chmod(path, 0o700)
-}
-
-/** What a killed process left: second names of the index, locks, half refs. None is ever waited for; the old ones go. */
-async function cleanUp(store: string): Promise<void> {
-	for (const name of await fs.readdir(store)) {
-		if (
-			!/^(?:index\.[0-9a-f]{12}(?:\.lock)?|ref\.[0-9a-f]{12}|index(?:-[0-9a-f]{8})?\.lock|\..*\.garuda-tmp)$/.test(name)
-		)
-			continue
-		const stats = await fs.lstat(join(store, name)).catch(() => null)
-		// The disk's clock on both sides; no snapshot runs for minutes.
-		if (stats && Date.now() - stats.ctimeMs > 10 * 60_000) await fs.rm(join(store, name), { force: true })
-	}
-}
-
-/** The nearest folder that holds a repository, whose ignore rules therefore count; the root itself when there is none. */
-async function topOf(root: string): Promise<string> {
-	for (let at = root; ; at = dirname(at)) {
-		if (await fs.lstat(join(at, '.git')).catch(() => null)) return at
-		if (dirname(at) === at) return root
-	}
-}
-
-/** The repository's own info/exclude, read as text. */
-async function ownExcludes(top: string): Promise<string> {
-	try {
-		const dir = join(top, '.git')
-		if (!(await fs.lstat(dir)).isDirectory()) return ''
-		const text = await fs.readFile(join(dir, 'info', 'exclude'), 'utf8')
-		return text.length < 65_536 ? text : ''
-	} catch (error) {
-		return codeOf(error) === 'ENOENT' ? '' : `# ${oneLine(messageOf(error), 100)}\n`
-	}
-}

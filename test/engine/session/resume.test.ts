@@ -271,7 +271,8 @@ describe('session: resume', () => {
 			cost: null,
 		})
 		expect(toUsage({ requests: 1 }).cost).to.equal(null)
-		for (const value of [null, 3, 'x', [1], { input: 1e400 }]) expect(toUsage(value).input).to.equal(0)
+		for (const value of [null, 3, 'x', [1], { input: Number.POSITIVE_INFINITY }])
+			expect(toUsage(value).input).to.equal(0)
 	})
 
 	it("titles are one short visible line of the prompt's words", () => {
