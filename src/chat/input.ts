@@ -16,6 +16,8 @@ export interface InputOptions {
 	complete?: (line: string) => Promise<[string[], string]>
 	/** Ctrl-C while nobody waits for a line. */
 	onInterrupt(): void
+	/** Ctrl-Z. */
+	onSuspend?(): void
 	/** The terminal is gone or stdin ended. */
 	onEnd(): void
 	/** A line that was finished during a turn. */
@@ -60,6 +62,16 @@ export class Input {
 		stdin.pause()
 		const unref = (stdin as { unref?: () => void }).unref
 		unref?.call(stdin)
+	}
+
+	/** Ctrl-C that came as a signal: the same as the key. */
+	pressInterrupt(): void {
+		this.interrupt()
+	}
+
+	/** The line being typed is drawn anew, after something else used the screen. */
+	redraw(): void {
+		this.editor?.rl.prompt(true)
 	}
 
 	/** What was queued is given up as lines of their own: it goes back to the beginning of the next line. */
@@ -144,6 +156,7 @@ export class Input {
 	private read(chunk: Buffer | string): void {
 		for (const one of this.keys.feed(chunk)) {
 			if (one.type === 'interrupt') this.interrupt()
+			else if (one.type === 'suspend') this.o.onSuspend?.()
 			else this.sink(one.text, one.type === 'paste')
 		}
 	}
@@ -272,8 +285,6 @@ export class Input {
 			})
 			// Ctrl-D on an empty line.
 			rl.on('close', () => settle({ type: 'end' }))
-			// Ctrl-Z would stop the process with the terminal's modes on.
-			rl.on('SIGTSTP', () => {})
 			this.interrupt = () => {
 				const empty = rl.line === ''
 				if (empty) return settle({ type: 'interrupt' })

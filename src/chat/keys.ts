@@ -1,6 +1,10 @@
 // Bytes of a terminal as typed text, pastes and an interrupt. What a paste holds is text, never a key: it can send nothing.
 
-export type Typed = { type: 'text'; text: string } | { type: 'paste'; text: string } | { type: 'interrupt' }
+export type Typed =
+	| { type: 'text'; text: string }
+	| { type: 'paste'; text: string }
+	| { type: 'interrupt' }
+	| { type: 'suspend' }
 
 const begin = '\u001b[200~'
 const finish = '\u001b[201~'
@@ -77,9 +81,10 @@ export class Keys {
 			out.push({ type: 'paste', text: text.replace(/\r\n?/g, '\n') })
 			return
 		}
-		for (const [i, part] of text.split('\u0003').entries()) {
-			if (i > 0) out.push({ type: 'interrupt' })
-			if (part !== '') out.push({ type: 'text', text: part })
+		for (const part of text.split(/([\u0003\u001a])/)) {
+			if (part === '\u0003') out.push({ type: 'interrupt' })
+			else if (part === '\u001a') out.push({ type: 'suspend' })
+			else if (part !== '') out.push({ type: 'text', text: part })
 		}
 	}
 }

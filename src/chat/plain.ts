@@ -69,6 +69,13 @@ export async function chat(o: ChatOptions): Promise<number> {
 		terminal,
 		complete: (line) => completer?.(line) ?? Promise.resolve([[], line]),
 		onInterrupt: interrupt,
+		onSuspend: () => {
+			modes.leave()
+			io.suspend(() => {
+				modes.enter()
+				input.redraw()
+			})
+		},
 		onEnd: () => leave(0),
 		onQueued: (text) => {
 			out.line(paint('dim', `(kept for after this turn: ${oneLine(text, 120)})`))
@@ -77,7 +84,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 	})
 	let completer: ReturnType<typeof createCompleter> | null = null
 	const hearing = [
-		io.onSignal('SIGINT', interrupt),
+		io.onSignal('SIGINT', () => input.pressInterrupt()),
 		io.onSignal('SIGTERM', () => leave(signalCodes.SIGTERM)),
 		io.onSignal('SIGHUP', () => leave(signalCodes.SIGHUP)),
 		io.onCrash(crashed),

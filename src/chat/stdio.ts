@@ -21,6 +21,8 @@ export interface Stdio {
 	onExit(listener: () => void): () => void
 	/** Leaves at once after a crash; the only exit that is not the event loop's own end. */
 	abandon(code: number): void
+	/** Stops the whole job as the shell's Ctrl-Z does; `resumed` runs when it goes on. */
+	suspend(resumed: () => void): void
 	/** What stdin is: a socket left open by a parent is not waited for without end. */
 	stdinKind(): 'terminal' | 'file' | 'pipe' | 'socket'
 }
@@ -49,6 +51,10 @@ export function processStdio(): Stdio {
 		},
 		onExit: (listener) => on('exit', listener),
 		abandon: (code) => process.exit(code),
+		suspend(resumed) {
+			process.once('SIGCONT', resumed)
+			process.kill(0, 'SIGTSTP')
+		},
 		stdinKind() {
 			if (process.stdin.isTTY) return 'terminal'
 			try {

@@ -286,6 +286,8 @@ export interface FakeIo extends Stdio {
 	signal(name: SignalName): void
 	crash(error: unknown): void
 	exit(): void
+	/** Goes on after Ctrl-Z; null while it was not stopped. */
+	resume: (() => void) | null
 	/** Types into the terminal. */
 	type(text: string): void
 	/** Resolves when stdout holds the text (after `from`). */
@@ -317,7 +319,11 @@ export function fakeIo(
 		set.add(item)
 		return () => void set.delete(item)
 	}
-	return {
+	const io: FakeIo = {
+		resume: null,
+		suspend(resumed) {
+			io.resume = resumed
+		},
 		stdin: keys as InputStream,
 		stdout: out as OutputStream,
 		stderr: err as OutputStream,
@@ -353,4 +359,5 @@ export function fakeIo(
 			throw new Error(`never saw ${JSON.stringify(text)} in:\n${out.text}`)
 		},
 	}
+	return io
 }

@@ -147,6 +147,20 @@ describe('the plain chat', () => {
 		restored(broken.io)
 	})
 
+	it('T01 Ctrl-Z gives the shell its terminal back, and going on takes it again', async () => {
+		const { io, line } = start(answers)
+		await io.sees('> ')
+		io.type('half')
+		await new Promise((done) => setTimeout(done, 10))
+		io.type('\u001a')
+		await io.sees(off)
+		restored(io)
+		io.resume!()
+		expect([io.raw.at(-1), io.out.text.lastIndexOf(on) > io.out.text.lastIndexOf(off)]).to.deep.equal([true, true])
+		await line(' and more')
+		await io.sees('you said half and more')
+	})
+
 	it('T06 a dumb terminal, or stdout into a pipe, gets plain lines and no modes at all', async () => {
 		for (const io of [fakeIo({ tty: true, env: { TERM: 'dumb' } }), fakeIo({ tty: true, outTty: false })]) {
 			const { done, fakes } = start(answers, { io })
@@ -159,6 +173,25 @@ describe('the plain chat', () => {
 			expect(io.out.text).to.not.include('\u001b')
 			expect(io.raw).to.deep.equal([])
 		}
+	})
+
+	it('T06 in a dumb terminal Ctrl-C comes as a signal: it stops the turn, and twice leaves', async () => {
+		const io = fakeIo({ tty: true, env: { TERM: 'dumb' } })
+		const { done } = start(
+			async ({ say, stopped }) => {
+				say('working')
+				await stopped()
+			},
+			{ io },
+		)
+		await io.sees('> ')
+		io.type('go\n')
+		await io.sees('working')
+		io.signal('SIGINT')
+		await io.sees('The turn was interrupted.')
+		await new Promise((done) => setTimeout(done, 20))
+		io.signal('SIGINT')
+		expect(await done).to.equal(130)
 	})
 
 	it('T07 NO_COLOR leaves no colour on the screen, FORCE_COLOR=0 neither; with colour there is some', async () => {
