@@ -7,11 +7,11 @@ import { isFolder, wayHere } from '../files/open.ts'
 import type { ResolvedPath, ToolContext } from '../ports.ts'
 import type { SearchJob, SearchMessage, SearchResult } from './grep-worker.ts'
 
-/** Where the worker's code is: its source beside this file, or `dist/grep-worker.js` of a build, whatever chunk this is in. */
+/** Where the worker's code is: its source beside this file, or `dist/workers/grep-worker.js` of a build, whatever chunk this is in. */
 export const searchWorkerUrl = (here: string = import.meta.url): URL => {
 	if (here.endsWith('.ts')) return new URL('./grep-worker.ts', here)
 	const dist = here.lastIndexOf('/dist/')
-	return dist === -1 ? new URL('./grep-worker.js', here) : new URL(`${here.slice(0, dist)}/dist/grep-worker.js`)
+	return dist === -1 ? new URL('./grep-worker.js', here) : new URL(`${here.slice(0, dist)}/dist/workers/grep-worker.js`)
 }
 
 export interface SearchOptions {

@@ -1,6 +1,6 @@
 // glob and grep: what they find, what they leave out and that they say so.
 import { execFileSync } from 'node:child_process'
-import { promises as fs } from 'node:fs'
+import { existsSync, promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
@@ -353,7 +353,12 @@ describe('glob and grep', () => {
 		expect(searchWorkerUrl('file:///p/src/engine/tools/search.ts').href).to.equal(
 			'file:///p/src/engine/tools/grep-worker.ts',
 		)
-		expect(searchWorkerUrl('file:///p/dist/chunks/chunk-AB12.js').href).to.equal('file:///p/dist/grep-worker.js')
-		expect(searchWorkerUrl('file:///p/dist/engine/index.js').href).to.equal('file:///p/dist/grep-worker.js')
+		expect(searchWorkerUrl('file:///p/dist/chunks/chunk-AB12.js').href).to.equal(
+			'file:///p/dist/workers/grep-worker.js',
+		)
+		expect(searchWorkerUrl('file:///p/dist/engine/index.js').href).to.equal('file:///p/dist/workers/grep-worker.js')
+		// Where the build really puts it.
+		const built = searchWorkerUrl(new URL('../../../dist/chunks/chunk-X.js', import.meta.url).href)
+		expect(existsSync(built), built.href).to.equal(true)
 	})
 })
