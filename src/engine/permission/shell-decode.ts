@@ -31,8 +31,11 @@ export function decodeWord(word: Word, home: string | undefined): Decoded {
 	if (!parts) texts = [word.value]
 	// Only a tilde that is written bare is one.
 	if (home !== undefined && /^~(?:\/|$)/.test(word.text)) texts = texts.map((text) => home + text.slice(1))
-	const words = texts.flatMap((text) => text.split(SPLIT)).filter((text, _, all) => text !== '' || all.length === 1)
-	return { words: words.length > 0 ? words : [''], glob }
+	// An unquoted $IFS alone is no word at all: what follows it moves up.
+	const words = texts.flatMap((text) =>
+		text.includes(SPLIT) ? text.split(SPLIT).filter((part) => part !== '') : [text],
+	)
+	return { words, glob }
 }
 
 /** `NAME=value` as one word, for declare, export, alias and the like. */

@@ -259,6 +259,8 @@ class Reader {
 		} else if (depth >= maxDepth) this.#doubt('it is nested too deeply to be read', true)
 		else if ('argv' in inner) {
 			const words = inner.argv
+			if (/[*?]|\[./.test(words[0] ?? '') && words[0] !== '[[')
+				this.#doubt(`the name of a command is a pattern (${words[0]})`, true)
 			if (words.length > 0)
 				this.#add({ words, text: words.join(' '), prefixed: false, depth: depth + 1, redirects: [] })
 		} else {
