@@ -148,7 +148,8 @@ export function createGitStore(o: GitStoreOptions) {
 		isPlainPath(path) &&
 		!path.includes('\ufffd') &&
 		(!path.startsWith('.garuda/') || ownShared.test(path)) &&
-		!path.endsWith(`/${nestedMark}`)
+		!path.endsWith(`/${nestedMark}`) &&
+		!path.endsWith('.garuda-tmp')
 
 	/** The project as a tree, relative to its root. */
 	async function tree(signal: AbortSignal): Promise<string> {

@@ -142,7 +142,10 @@ export function createWriter(o: WriterOptions): JournalWriter {
 			return begun ? pending.length : 0
 		},
 		append(record) {
-			if (closed) return Promise.resolve()
+			if (closed) {
+				report('A record came after the session was closed; it is not saved.')
+				return Promise.resolve()
+			}
 			const clean = scrub(record, o.redact)
 			const done = enqueue(async () => {
 				pending.push(clean)

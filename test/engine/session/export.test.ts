@@ -19,8 +19,26 @@ const live = (markdown: string): string => {
 		else if (fence === '') return [line]
 		return []
 	})
-	// Escaped characters first, then spans of one line.
-	return lines.map((line) => line.replace(/\\[\s\S]/g, '').replace(/(`+)(?!`).*?(?<!`)\1(?!`)/g, '')).join('\n')
+	return outsideSpans(lines.join('\n'))
+}
+
+/** Left to right as CommonMark reads: an escaped character is text, a run of backticks ends at the next run of its length. */
+const outsideSpans = (markdown: string): string => {
+	let out = ''
+	for (let at = 0; at < markdown.length; ) {
+		const run = /^`+/.exec(markdown.slice(at))?.[0]
+		if (markdown[at] === '\\' && /[!-/:-@[-`{-~]/.test(markdown[at + 1] ?? '')) at += 2
+		else if (run === undefined) out += markdown[at++]
+		else {
+			const close = [...markdown.slice(at + run.length).matchAll(/`+/g)].find((other) => other[0].length === run.length)
+			if (close) at += run.length + close.index + run.length
+			else {
+				out += run
+				at += run.length
+			}
+		}
+	}
+	return out
 }
 
 describe('session: export', () => {
@@ -122,9 +140,9 @@ describe('session: export', () => {
 	})
 
 	it('keeps what helps to read: code blocks with their language, lists, bold, code spans', () => {
-		const text = '**Bold** and `a < b`\n\n- item\n\n```ts\nconst a = `<b>${x}</b>`\n```\n\n  ```\n  indented\n  ```'
+		const text = '**Bold** and `a < b`\n\n- item\n\n```ts\nconst a = `<b>x</b>`\n```\n\n  ```\n  indented\n  ```'
 		expect(safeMarkdown(text)).to.equal(
-			'**Bold** and `a < b`\n\n- item\n\n```ts\nconst a = `<b>${x}</b>`\n```\n\n```\nindented\n```',
+			'**Bold** and `a < b`\n\n- item\n\n```ts\nconst a = `<b>x</b>`\n```\n\n```\nindented\n```',
 		)
 		expect(safeMarkdown('```mermaid\nx\n```')).to.equal('```\nx\n```')
 	})

@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { promises as fs } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { createGit } from '../../../src/engine/sandbox/git.ts'
 import { cleanFolders, clock, folder, git, never, snapshotsOf, thrown } from './help.ts'
@@ -198,6 +199,36 @@ describe('session: snapshots', () => {
 		await snaps.restore(from.id!, to.id!)
 		expect(await p.all()).to.deep.equal({ a: '2' })
 		expect((await snaps.take(3, never)).note).to.equal(undefined)
+	})
+
+	it('N01 killed with -9 in the middle of snapshots: the next start takes its own at once, and undo works', async () => {
+		const p = await project(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`f${i}`, `${i}\n`.repeat(200)])))
+		const helper = pathToFileURL(fileURLToPath(new URL('./help.ts', import.meta.url))).href
+		const code = `import * as h from ${JSON.stringify(helper)}
+import { writeFileSync } from 'node:fs'
+const snaps = h.snapshotsOf(${JSON.stringify(p.root)}, ${JSON.stringify(p.store)})
+setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(process.env.KILL_AFTER))
+for (let i = 1; ; i++) { writeFileSync(${JSON.stringify(join(p.root, 'f1'))}, String(i)); await snaps.take(i, h.never) }`
+		for (const after of ['5', '25', '60', '150']) {
+			const run = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
+				cwd: fileURLToPath(new URL('../../..', import.meta.url)),
+				env: { ...process.env, KILL_AFTER: after },
+			})
+			expect(run.signal).to.equal('SIGKILL')
+			const { snaps, from, to, notes } = await turnOf(p, () => p.write({ f2: after, new: 'n' }))
+			expect(notes).to.deep.equal([undefined, undefined])
+			expect((await snaps.restore(from, to)).restored).to.deep.equal(['f2', 'new'])
+		}
+	}).timeout(30_000)
+
+	it('N01 an undo that was killed half way goes on where it stopped', async () => {
+		const p = await project({ a: '1', b: '1', c: '1' })
+		const { snaps, from, to } = await turnOf(p, () => p.write({ a: '2', b: '2', c: null, new: 'n' }))
+		// As a kill leaves it: some paths done, a temporary file of the next.
+		await p.write({ a: '1', new: null, '.b.0123456789ab.garuda-tmp': 'half' })
+		expect((await snaps.restore(from, to)).restored).to.deep.equal(['b', 'c'])
+		expect(await p.all()).to.deep.equal({ a: '1', b: '1', c: '1', '.b.0123456789ab.garuda-tmp': 'half' })
+		expect(await snaps.changes(from), "the left-over is nobody's change").to.deep.equal([])
 	})
 
 	it('N01 two agents of one project at once take snapshots side by side', async () => {
