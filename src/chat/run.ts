@@ -45,8 +45,8 @@ export interface ChatFlags {
 
 export interface RunInput {
 	flags: ChatFlags
-	/** The model came by -m, not by the environment. */
-	modelNamed: boolean
+	/** Flags that stand on the command line; the others came from the environment. */
+	named: ReadonlySet<string>
 	version: string
 	createEngine(options: EngineOptions): Garuda
 	/** Models that are no provider's (tour, scripted). */
@@ -68,7 +68,7 @@ export async function run(input: RunInput): Promise<number> {
 	const inputLines = flags['input-format'] === 'stream-json'
 	// Something piped in, or a word that only one task can have, means one task.
 	const oneTask = flags.print !== undefined || inputLines || flags.replay !== undefined || io.stdin.isTTY !== true
-	checkWords(flags, format, inputLines, oneTask)
+	checkWords(input, format, inputLines, oneTask)
 
 	const cwd = input.cwd ?? process.cwd()
 	const home = input.home ?? (io.env.HOME || homedir())
@@ -77,7 +77,7 @@ export async function run(input: RunInput): Promise<number> {
 	const log = flags.debug ? await openLog(io.env.GARUDA_HOME || join(home, '.garuda'), input.version) : null
 	// A script stands in for a model only where no model was named.
 	const scripted = io.env.GARUDA_MODEL_SCRIPT && input.clients.scripted ? 'scripted' : undefined
-	const model = input.modelNamed ? flags.model : (scripted ?? flags.model)
+	const model = input.named.has('model') ? flags.model : (scripted ?? flags.model)
 	const limits = {
 		...(flags['max-steps'] === undefined ? {} : { steps: flags['max-steps'] }),
 		...(flags['max-tokens'] === undefined ? {} : { tokens: flags['max-tokens'] }),
@@ -154,7 +154,7 @@ export async function run(input: RunInput): Promise<number> {
 	}
 }
 
-function checkWords(flags: ChatFlags, format: Format, inputLines: boolean, oneTask: boolean): void {
+function checkWords({ flags, named }: RunInput, format: Format, inputLines: boolean, oneTask: boolean): void {
 	if (flags['session-id'] !== undefined && !uuid.test(flags['session-id']))
 		throw new UsageError(
 			'--session-id takes a UUID in lower case.',

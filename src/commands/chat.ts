@@ -18,6 +18,7 @@ export default class Chat extends BaseCommand {
 With -p, or with something piped in, it does one task and ends.
 
 Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 3 done, but a call was denied and never allowed later · 130 interrupted.`
+	static override usage = ['chat [FLAGS]', 'chat -p <task> [FLAGS]']
 	static override examples = [
 		'<%= config.bin %>',
 		'<%= config.bin %> -p "why does the build fail?"',
@@ -134,12 +135,12 @@ Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 
 
 	async run(): Promise<void> {
 		const { flags, raw } = await this.parse(Chat, optionalValues(this.argv, ['-p', '--print', '-r', '--resume']))
-		const named = raw.some((token) => token.type === 'flag' && token.flag === 'model')
+		const named = new Set(raw.flatMap((token) => (token.type === 'flag' ? [token.flag] : [])))
 		const [engine, { run }] = await Promise.all([import('../engine/index.ts'), import('../chat/run.ts')])
 		const script = process.env.GARUDA_MODEL_SCRIPT
 		process.exitCode = await run({
 			flags,
-			modelNamed: named,
+			named,
 			version: this.config.version,
 			createEngine: engine.createEngine,
 			clients: script ? { scripted: () => engine.scriptedFromFile(script) } : {},

@@ -21,7 +21,7 @@ async function go(
 	let error: (Error & { exitCode?: number }) | null = null
 	const code = await run({
 		flags,
-		modelNamed: flags.model !== undefined,
+		named: new Set(Object.keys(flags)),
 		version: '0.1.0',
 		clients: { scripted: () => Promise.reject(new Error('not asked for')) },
 		home,
@@ -85,7 +85,7 @@ describe('from flags to a room', () => {
 		const env = { GARUDA_MODEL_SCRIPT: '/tmp/s.json' }
 		expect((await go({ print: 'x' }, { env })).made!.model).to.equal('scripted')
 		expect((await go({ print: 'x', model: 'a/b' }, { env })).made!.model).to.equal('a/b')
-		expect((await go({ print: 'x', model: 'from/env' }, { env, modelNamed: false })).made!.model).to.equal('scripted')
+		expect((await go({ print: 'x', model: 'from/env' }, { env, named: new Set() })).made!.model).to.equal('scripted')
 		expect((await go({ print: 'x' })).made!.model).to.equal(undefined)
 	})
 
