@@ -169,7 +169,8 @@ function checkWords({ flags, named }: RunInput, format: Format, inputLines: bool
 	if (!oneTask) {
 		for (const name of ['json-schema', 'allow'] as const)
 			if (flags[name] !== undefined) throw new UsageError(`--${name} is for one task.`, 'Give the task with -p.')
-		if (format !== 'text') throw new UsageError(`--output-format ${format} is for one task.`, 'Give the task with -p.')
+		if (format !== 'text' && named.has('output-format'))
+			throw new UsageError(`--output-format ${format} is for one task.`, 'Give the task with -p.')
 	} else if (flags.resume === '')
 		throw new UsageError(
 			'--resume needs the id of a session here.',

@@ -126,6 +126,13 @@ describe('from flags to a room', () => {
 		}
 	})
 
+	it('an output format of the environment does not stop a chat', async () => {
+		const io = fakeIo({ tty: true })
+		setTimeout(() => io.signal('SIGTERM'), 50)
+		const { code, fake } = await go({ 'output-format': 'json' }, { io, named: new Set() })
+		expect([code, fake!.prompts]).to.deep.equal([143, []])
+	})
+
 	it('a JSON schema is given as text or as a file', async () => {
 		const file = join(home, 'schema.json')
 		writeFileSync(file, '{"type":"object"}')
