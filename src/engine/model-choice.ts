@@ -106,7 +106,8 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 				{
 					http: transport,
 					clock,
-					tuning: { ...defaultTuning, idleMs, noticeMs, firstRetryMs, maxRetryMs },
+					// A server that reads a long prompt sends no headers meanwhile: the limit is one, of silence.
+					tuning: { ...defaultTuning, idleMs, headerTimeoutMs: idleMs, noticeMs, firstRetryMs, maxRetryMs },
 					...(options.debug ? { log: (line: object) => options.debug!(line as never) } : {}),
 				},
 			)
