@@ -70,6 +70,7 @@ try {
 				roots: [root],
 				home: '/nonexistent',
 				ignore: true,
+	denied: [],
 				pattern: { pattern },
 				context: 0,
 				maxFiles: 1000,

@@ -51,6 +51,8 @@ export interface RunInput {
 	createEngine(options: EngineOptions): Garuda
 	/** Models that are no provider's (tour, scripted). */
 	clients: NonNullable<EngineOptions['clients']>
+	/** Keeps what models answer, for a script. */
+	wrapClient?: EngineOptions['wrapClient']
 	/** Goes through a recorded session again; absent when the build has none. */
 	replay?(garuda: Garuda, id: string): Promise<{ text: string; same: boolean }>
 	io?: Stdio
@@ -101,6 +103,7 @@ export async function run(input: RunInput): Promise<number> {
 		hostname: hostname(),
 		...(process.getuid ? { uid: process.getuid() } : {}),
 		clients: input.clients,
+		...(input.wrapClient ? { wrapClient: input.wrapClient } : {}),
 		...(log ? { debug: log.write } : {}),
 	}
 	const watch = log ? { watch: log.event } : {}

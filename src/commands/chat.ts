@@ -137,13 +137,15 @@ Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 
 		const { flags, raw } = await this.parse(Chat, optionalValues(this.argv, ['-p', '--print', '-r', '--resume']))
 		const named = new Set(raw.flatMap((token) => (token.type === 'flag' ? [token.flag] : [])))
 		const [engine, { run }] = await Promise.all([import('../engine/index.ts'), import('../chat/run.ts')])
-		const script = process.env.GARUDA_MODEL_SCRIPT
+		const { GARUDA_MODEL_SCRIPT: script, GARUDA_MODEL_RECORD: record } = process.env
 		process.exitCode = await run({
 			flags,
 			named,
 			version: this.config.version,
 			createEngine: engine.createEngine,
 			clients: script ? { scripted: () => engine.scriptedFromFile(script) } : {},
+			...(record ? { wrapClient: await engine.recordingTo(record) } : {}),
+			replay: async (garuda, id) => (await import('../engine/inspect/index.ts')).replayReport(await garuda.sessions.read(id)),
 		})
 	}
 }

@@ -1,5 +1,14 @@
 // The engine's face: what a front end or a program that embeds Garuda sees. Types only.
-import type { Approver, Clock, Executor, ModelClient, SessionSummary, Snapshots } from './ports.ts'
+import type {
+	Approver,
+	Clock,
+	Executor,
+	ModelClient,
+	SessionHeader,
+	SessionRecord,
+	SessionSummary,
+	Snapshots,
+} from './ports.ts'
 import type {
 	AgentEvent,
 	ApprovalRequest,
@@ -44,6 +53,8 @@ export interface EngineOptions {
 	tmpdir?: string
 	/** Models that are no provider's, by name (`tour`, `scripted`): chosen only when asked for by that name. */
 	clients?: Record<string, () => Promise<{ client: ModelClient; spec: ModelSpec }>>
+	/** Around every model's client, for recording a run. */
+	wrapClient?(client: ModelClient): ModelClient
 	/** One object a line for a debug log; nothing in it is secret. */
 	debug?(line: Record<string, Json>): void
 	ports?: {
@@ -85,6 +96,8 @@ export interface Garuda {
 		rename(id: string, title: string): Promise<void>
 		/** Refuses the open one. */
 		remove(id: string): Promise<void>
+		/** The whole record of a session of any folder, by its id or its first characters; only read. */
+		read(id: string): Promise<{ header: SessionHeader; records: SessionRecord[] }>
 	}
 	readonly models: {
 		list(): Promise<ModelInfo[]>

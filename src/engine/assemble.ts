@@ -17,11 +17,12 @@ import { lazyExecutor } from './lazy-executor.ts'
 import { LiveSession, type SessionStart } from './live-session.ts'
 import type { createModelChoice } from './model-choice.ts'
 import { originOf } from './origin.ts'
-import type { Clock, Redactor, SessionHeader, SessionWriter, ToolState } from './ports.ts'
 import { createDecider } from './permission/decider.ts'
+import { deniedReads } from './permission/rules.ts'
+import type { Clock, Redactor, SessionHeader, SessionWriter, ToolState } from './ports.ts'
 import { resumeSession } from './resume-session.ts'
-import { checkSessionId, newSessionId } from './session/ids.ts'
 import type { Git } from './sandbox/git.ts'
+import { checkSessionId, newSessionId } from './session/ids.ts'
 import type { GarudaSessions } from './session/journal.ts'
 import type { GarudaSnapshots } from './session/snapshots.ts'
 import { builtinTools } from './tools/builtin.ts'
@@ -89,8 +90,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	const profiles = await languageProfiles({ files: await readdir(root).catch(() => []), home: options.home, read })
 	const tools = builtinTools({ todo: settings.todo, memory: settings.memory })
 	const specs = (resumed?.header.tools as ToolSpec[] | undefined) ?? toolSpecs(tools)
-	const system =
-		resumed?.header.system ?? redactor.redact(await newSystemPrompt())
+	const system = resumed?.header.system ?? redactor.redact(await newSystemPrompt())
 
 	async function newSystemPrompt(): Promise<string> {
 		const [block, instructions, memory] = await Promise.all([
@@ -140,7 +140,13 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		home: options.home,
 		files,
 		fixed: options.allow ?? [],
-		writable: ['/tmp', '/var/tmp', '/dev/shm', ...settings.sandbox.writePaths, ...profiles.flatMap((one) => one.caches)],
+		writable: [
+			'/tmp',
+			'/var/tmp',
+			'/dev/shm',
+			...settings.sandbox.writePaths,
+			...profiles.flatMap((one) => one.caches),
+		],
 	})
 	notices.push(...decider.notices)
 	const keep = !how.ephemeral
@@ -181,6 +187,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 			executor,
 			home: options.home,
 			limits: settings.limits,
+			deniedReads: deniedReads(decider.set),
 		},
 		decider,
 		sandboxed: () => executor.sandboxed(),
@@ -201,7 +208,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		chooseModel: (name) => a.models.connect(name, settings, redactor),
 		sandboxWord: () => executor.word(),
 		warmUp: () => executor.warmUp(),
-		diffOf: async (from, to) => (undo ? undo.diff(from, to) : ''),
+		diffOf: async (from, to) => (undo && to !== null ? undo.diff(from, to) : ''),
 		exportText: async () => {
 			const { exportTo, toMarkdown } = await import('./session/export.ts')
 			const sessionId = resumed?.header.id ?? id

@@ -10,8 +10,8 @@ import { loadSettings } from './config/settings.ts'
 import { codeOf, UserError } from './errors.ts'
 import type { LiveSession } from './live-session.ts'
 import { createModelChoice } from './model-choice.ts'
-import { originOf } from './origin.ts'
 import type { Http } from './net/http.ts'
+import { originOf } from './origin.ts'
 import type { GarudaSessions } from './session/journal.ts'
 
 /**
@@ -85,6 +85,10 @@ export function createEngine(options: EngineOptions): Garuda {
 		sessions: {
 			list: async () => (await store()).list(),
 			rename: async (id, title) => (await store()).rename(id, title),
+			read: async (id) => {
+				const all = await store()
+				return all.read(await all.find(id))
+			},
 			remove: async (id) => {
 				if ([...sessions].some((one) => one.id === id))
 					throw new UserError('That session is open here.', 'Open another first: /new.')

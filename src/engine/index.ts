@@ -16,7 +16,7 @@ export type {
 export { createEngine } from './engine.ts'
 export { messageOf, ToolError, UserError } from './errors.ts'
 export type { Approver, Clock, Executor, ModelClient, SessionSummary, Snapshots } from './ports.ts'
-export { scriptedFromFile } from './scripted-model.ts'
+export { recordingTo, scriptedFromFile } from './scripted-model.ts'
 export {
 	completeSlash,
 	parseSlash,

@@ -19,7 +19,11 @@ type Made = { executor: Executor; notice?: string }
  * `make` gets the session's private temp folder (made in `folder`, removed on close, swept when its process died).
  * A notice of the sandbox goes to `say` once. A sandbox that is demanded and cannot work rejects each run with its UserError.
  */
-export function lazyExecutor(folder: string, make: (tmp: string) => Promise<Made>, say: (text: string) => void): LazyExecutor {
+export function lazyExecutor(
+	folder: string,
+	make: (tmp: string) => Promise<Made>,
+	say: (text: string) => void,
+): LazyExecutor {
 	let made: Promise<Made> | null = null
 	let known: Made | null = null
 	let tmp: string | null = null
@@ -43,7 +47,12 @@ export function lazyExecutor(folder: string, make: (tmp: string) => Promise<Made
 		},
 		run: async (spec, signal) => (await get()).executor.run(spec, signal),
 		sandboxed: async () => (await get()).executor.kind !== 'host',
-		word: () => (known ? (known.executor.kind === 'host' ? 'none: commands run on the host and ask first' : known.executor.kind) : 'not started yet'),
+		word: () =>
+			known
+				? known.executor.kind === 'host'
+					? 'none: commands run on the host and ask first'
+					: known.executor.kind
+				: 'not started yet',
 		warmUp: () => void get().catch(() => {}),
 		close: async () => {
 			closed = true

@@ -495,7 +495,9 @@ export class LiveSession implements Session {
 		if (mark.blocked) return { ...none, message: `Turn ${mark.turn} cannot be undone: ${mark.blocked}.` }
 		if (mark.from !== null && mark.to === null && mark.ended === null && this.p.snapshots) {
 			// The turn was broken off (a crash): what is there now is taken for its end.
-			mark.to = (await this.p.snapshots.take(mark.turn, new AbortController().signal)).id
+			const { id } = await this.p.snapshots.take(mark.turn, new AbortController().signal)
+			mark.to = id
+			await this.write({ type: 'snapshot', time: this.p.clock.now(), turn: mark.turn, id })
 		}
 		const moved = await this.moveFiles(mark.from, mark.to)
 		if (!moved.ok) return { ...none, conflicts: moved.conflicts, message: moved.message }

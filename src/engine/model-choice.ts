@@ -57,6 +57,46 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 		return wanted !== undefined && wanted !== '' ? options.clients?.[wanted] : undefined
 	}
 
+	async function connected(name: string | undefined, settings: Settings, redactor: Redactor): Promise<ModelChoice> {
+		const { client, spec } = options.ports ?? {}
+		if (client && spec) return { name: `${spec.provider}/${spec.id}`, client, spec }
+		const builtIn = special(name)
+		if (builtIn) {
+			const made = await builtIn()
+			return { name: name ?? made.spec.id, ...made }
+		}
+		const found = await find(name)
+		if ('problem' in found) throw new UserError(found.problem.message, found.problem.hint)
+		const { provider, id, key } = found
+		if (key !== null && provider.keyName !== null) redactor.add(provider.keyName, key)
+		const [{ createModelClient, defaultTuning, modelSpec }, transport] = await Promise.all([
+			import('./model/index.ts'),
+			http(settings),
+		])
+		const made = modelSpec(provider.name, id, found.overrides)
+		const { idleMs, noticeMs, firstRetryMs, maxRetryMs, allowHttp = [] } = settings.model
+		const { name: providerName, api, baseURL, headers } = provider
+		const client_ = await createModelClient(
+			{
+				name: providerName,
+				api,
+				baseURL,
+				apiKey: key,
+				...(headers ? { headers } : {}),
+				...(provider.allowHttp || allowHttp.includes(new URL(baseURL).hostname) ? { allowHttp: true } : {}),
+			},
+			made,
+			{
+				http: transport,
+				clock,
+				// A server that reads a long prompt sends no headers meanwhile: the limit is one, of silence.
+				tuning: { ...defaultTuning, idleMs, headerTimeoutMs: idleMs, noticeMs, firstRetryMs, maxRetryMs },
+				...(options.debug ? { log: (line: object) => options.debug!(line as never) } : {}),
+			},
+		)
+		return { name: found.name, client: client_, spec: made }
+	}
+
 	return {
 		async readiness(): Promise<{ model: string | null; problem: Problem | null }> {
 			if (options.ports?.client) return { model: options.model ?? 'given', problem: null }
@@ -75,43 +115,8 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 
 		/** Throws UserError with the way out when there is no such model or no key. */
 		async connect(name: string | undefined, settings: Settings, redactor: Redactor): Promise<ModelChoice> {
-			const { client, spec } = options.ports ?? {}
-			if (client && spec) return { name: `${spec.provider}/${spec.id}`, client, spec }
-			const builtIn = special(name)
-			if (builtIn) {
-				const made = await builtIn()
-				return { name: name ?? made.spec.id, ...made }
-			}
-			const found = await find(name)
-			if ('problem' in found) throw new UserError(found.problem.message, found.problem.hint)
-			const { provider, id, key } = found
-			if (key !== null && provider.keyName !== null) redactor.add(provider.keyName, key)
-			const [{ createModelClient, defaultTuning, modelSpec }, transport] = await Promise.all([
-				import('./model/index.ts'),
-				http(settings),
-			])
-			const made = modelSpec(provider.name, id, found.overrides)
-			const { idleMs, noticeMs, firstRetryMs, maxRetryMs, allowHttp = [] } = settings.model
-			const { name: providerName, api, baseURL, headers } = provider
-			const client_ = await createModelClient(
-				{
-					name: providerName,
-					api,
-					baseURL,
-					apiKey: key,
-					...(headers ? { headers } : {}),
-					...(provider.allowHttp || allowHttp.includes(new URL(baseURL).hostname) ? { allowHttp: true } : {}),
-				},
-				made,
-				{
-					http: transport,
-					clock,
-					// A server that reads a long prompt sends no headers meanwhile: the limit is one, of silence.
-					tuning: { ...defaultTuning, idleMs, headerTimeoutMs: idleMs, noticeMs, firstRetryMs, maxRetryMs },
-					...(options.debug ? { log: (line: object) => options.debug!(line as never) } : {}),
-				},
-			)
-			return { name: found.name, client: client_, spec: made }
+			const choice = await connected(name, settings, redactor)
+			return options.wrapClient ? { ...choice, client: options.wrapClient(choice.client) } : choice
 		},
 
 		/** Models that could be used: those named in models.json, the known ones of providers with a key, and the default. */

@@ -149,6 +149,8 @@ export interface ToolContext {
 	executor: Executor
 	state: ToolState
 	limits: { resultChars: number; readLines: number; readBytes: number; bashTimeoutMs: number; bashMaxTimeoutMs: number }
+	/** Absolute paths that a deny rule keeps from reading: searches leave them out and say so. `below`: what lies under a match too. */
+	deniedReads: readonly { exact: RegExp; below: boolean }[]
 	/** One line or chunk of progress for the user; not for the model. */
 	progress(text: string): void
 	/** Asks the gate for more than the plan said. Never throws; `allowed` false carries the reason for the model. */

@@ -222,6 +222,9 @@ export function fakeGaruda(script: Script, options: FakeOptions = {}): Fake {
 		root: '/project',
 		sessions: {
 			list: async () => options.sessions ?? [],
+			read: async () => {
+				throw new Error('not in this fake')
+			},
 			rename: async (id, title) => void fake.calls.push(`rename ${id} ${title}`),
 			remove: async (id) => void fake.calls.push(`remove ${id}`),
 		},

@@ -126,6 +126,13 @@ export function start(at: Place, args: string[], run: Run = {}): Running {
 
 export const garuda = (at: Place, args: string[], run: Run = {}): Promise<Ran> => start(at, args, run).done
 
+/** What was said on stderr, without the word on the tester's own rights or sandbox, which comes when it is known. */
+export const told = (stderr: string): string =>
+	stderr
+		.split('\n')
+		.filter((line) => !line.startsWith('garuda: Sandbox: '))
+		.join('\n')
+
 /** The lines of JSON output. */
 export const lines = (text: string): any[] =>
 	text

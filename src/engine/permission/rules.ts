@@ -143,9 +143,9 @@ export function pathMatches(rule: PlacedRule, path: string, access: Access): boo
 	return false
 }
 
-/** The deny rule that a walker (grep, glob, a listing) must leave a path out for, or null. */
-export const deniedPath = (rules: RuleSet, path: string, access: Access): PlacedRule | null =>
-	rules.deny.find((rule) => pathMatches(rule, path, access)) ?? null
+/** Where reading is denied, as data that a search worker can take. */
+export const deniedReads = (rules: RuleSet): { exact: RegExp; below: boolean }[] =>
+	rules.deny.flatMap((rule) => (rule.kind === 'path' && rule.path && readTools.has(rule.tool) ? [rule.path] : []))
 
 /** `host(x)`: the name itself, `*.x` its sub-domains, with a port only that port. */
 export function hostMatches(rule: Rule, host: string, port: number): boolean {

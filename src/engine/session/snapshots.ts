@@ -6,6 +6,7 @@ import type { Clock, Snapshots } from '../ports.ts'
 import type { Git } from '../sandbox/git.ts'
 import { type RestoreOptions, restoreChanges } from './restore.ts'
 import { type CopyStore, createCopyStore } from './snapshot-copies.ts'
+import { diffText } from './snapshot-diff.ts'
 import { createGitStore, type GitStore, timeOfId } from './snapshot-git.ts'
 import { NoSnapshot } from './snapshot-look.ts'
 import { pruneSnapshots } from './snapshot-prune.ts'
@@ -38,6 +39,8 @@ export interface GarudaSnapshots extends Snapshots {
 	take(turn: number, signal: AbortSignal): Promise<{ id: string | null; note?: string }>
 	/** A tool is about to change these files (absolute paths): awaited before its write, after `take` has resolved. Never throws. */
 	keep(paths: readonly string[]): Promise<void>
+	/** A unified diff text of what changed between two snapshots; UserError when one is gone. */
+	diff(from: string, to: string): Promise<string>
 	/** Undo is `restore(from, to)`, redo `restore(to, from)`. All or nothing; UserError when a snapshot is gone. */
 	restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[] }>
 }
@@ -128,14 +131,20 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 		await (copies.owns(id) ? copies.keep(id, inside) : git?.keep(id, inside))?.catch(() => {})
 	}
 
-	async function restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[] }> {
+	/** The store that holds both; UserError when there is none. */
+	async function storeOf(from: string, to: string): Promise<CopyStore | GitStore> {
 		const { git, copies } = await open()
 		const store = copies.owns(from) && copies.owns(to) ? copies : git?.owns(from) && git.owns(to) ? git : null
 		if (!store)
 			throw new UserError(
-				'This turn has no two snapshots of one kind, so its files cannot be restored.',
+				'This turn has no two snapshots of one kind, so its files cannot be compared or restored.',
 				'The changes are in your files; git diff shows them where the project is a repository.',
 			)
+		return store
+	}
+
+	async function restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[] }> {
+		const store = await storeOf(from, to)
 		const options: RestoreOptions = {
 			root: o.root,
 			way: await wayHere(),
@@ -150,6 +159,11 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 		take: (turn, signal) => serial(() => take(turn, signal)),
 		keep: (paths) => serial(() => keep(paths)),
 		restore: (from, to) => serial(() => restore(from, to)),
+		diff: (from, to) =>
+			serial(async () => {
+				const store = await storeOf(from, to)
+				return diffText(await store.diff(from, to), (hashes) => store.contents(hashes))
+			}),
 		changes: (id) =>
 			serial(async () => {
 				const { git, copies } = await open()

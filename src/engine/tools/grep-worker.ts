@@ -13,6 +13,8 @@ export interface SearchJob {
 	home: string
 	handles: boolean
 	ignore: boolean
+	/** Files that a rule keeps from reading. */
+	denied: readonly { exact: RegExp; below: boolean }[]
 	/** Glob for paths relative to the base; without a "/" for names at any depth when `anyDepth`. */
 	glob?: string
 	anyDepth?: boolean
@@ -41,6 +43,8 @@ export interface SearchResult {
 	counts: WalkCounts
 	binary: number
 	tooLarge: number
+	/** Files left out by a deny rule. */
+	denied: number
 	/** Ended by the deadline: the numbers are lower bounds. */
 	stopped: boolean
 }
@@ -56,6 +60,15 @@ const globTest = (glob: string, anyDepth: boolean): ((file: WalkedFile) => boole
 	return (file) => test(byName ? file.name : file.path) !== negated
 }
 
+const isDenied = (path: string, denied: SearchJob['denied']): boolean =>
+	denied.some(({ exact, below }) => {
+		if (exact.test(path)) return true
+		if (!below) return false
+		for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
+			if (exact.test(path.slice(0, at))) return true
+		return false
+	})
+
 /** Runs a job; `report` gets the result so far from time to time. Throws ToolError for a bad pattern. */
 export const search = (job: SearchJob, report: (result: SearchResult) => void): SearchResult => {
 	const matcher = job.pattern && compilePattern(job.pattern)
@@ -68,6 +81,7 @@ export const search = (job: SearchJob, report: (result: SearchResult) => void): 
 		counts: { ignored: 0, secret: 0, links: 0, unreadable: 0 },
 		binary: 0,
 		tooLarge: 0,
+		denied: 0,
 		stopped: false,
 	}
 	const buffer = Buffer.allocUnsafe(256 * 1024)
@@ -87,6 +101,10 @@ export const search = (job: SearchJob, report: (result: SearchResult) => void): 
 			}
 		}
 		if (!accepts(file)) continue
+		if (job.denied.length > 0 && isDenied(`${job.base === '/' ? '' : job.base}/${file.path}`, job.denied)) {
+			result.denied++
+			continue
+		}
 		if (!matcher) {
 			result.fileCount++
 			if (result.files.length < job.maxFiles) result.files.push({ path: file.path, count: 0, rows: [] })

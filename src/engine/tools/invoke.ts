@@ -50,6 +50,7 @@ export interface GateDeps {
 	root: string
 	home: string
 	limits: ToolContext['limits']
+	deniedReads: ToolContext['deniedReads']
 	mode(): Mode
 	/** Rules, mode and session answers applied to a plan, or to more that a running call wants. */
 	decide(tool: Tool, info: CallInfo, effect: Effect | undefined, mode: Mode): Promise<Decision>
@@ -178,6 +179,7 @@ export function createGate(deps: GateDeps): Gate {
 			executor: deps.executor,
 			state: deps.state,
 			limits: deps.limits,
+			deniedReads: deps.deniedReads,
 			redactor: deps.redactor,
 			progress: (text) => deps.emit({ type: 'tool_progress', callId: call.id, text }),
 			request: async (effect) => {

@@ -82,10 +82,10 @@ const tooSlow = (ms: number): ToolError =>
 export const searchBase = async (
 	resolved: ResolvedPath,
 	ctx: ToolContext,
-): Promise<Pick<SearchJob, 'base' | 'file' | 'roots' | 'home'>> => {
+): Promise<Pick<SearchJob, 'base' | 'file' | 'roots' | 'home' | 'denied'>> => {
 	if (resolved.sensitive)
 		throw new ToolError(`${shownPath(resolved.shown)} is off limits for the file tools: ${resolved.sensitive}.`)
-	const common = { roots: ctx.files.roots, home: ctx.home }
+	const common = { roots: ctx.files.roots, home: ctx.home, denied: ctx.deniedReads }
 	if (await isFolder(resolved.path)) return { ...common, base: resolved.path }
 	// Not a folder: the guard says whether it is a file, and if not, what it is.
 	await ctx.files.readPart(resolved.path, 0, 0)
@@ -99,6 +99,7 @@ export const leftOut = (result: SearchResult, extra: string[] = []): string => {
 	const parts = [
 		...extra,
 		...some(counts.ignored, `skipped by .gitignore`),
+		...some(result.denied, 'files left out by a deny rule of the user'),
 		...some(counts.secret, 'secret files or folders not searched'),
 		...some(counts.links, 'links not followed'),
 		...some(counts.unreadable, 'paths not readable'),

@@ -90,7 +90,7 @@ export function tourModel(options: TourOptions = {}): { client: ModelClient; spe
 }
 
 /** A few words at a time, as a model's text comes. */
-const pieces = (text: string): string[] => text.match(/\S*\s*(?:\S+\s*){0,2}/g)?.filter((piece) => piece !== '') ?? []
+const pieces = (text: string): string[] => text.match(/\S*\s*(?:\S+\s*)?/g)?.filter((piece) => piece !== '') ?? []
 
 /** Its own rough count; it costs nothing, and that is known. */
 const usageOf = (request: ModelRequest, blocks: Block[]): Usage => ({

@@ -3,7 +3,7 @@ import type { Session } from '../api.ts'
 import { unified } from '../files/unified.ts'
 import { cutHead } from '../text.ts'
 import type { AgentEvent, FileChange, TurnEnd } from '../types.ts'
-import { threeWays } from './script.ts'
+import { directed, threeWays } from './script.ts'
 
 /** Where the tour goes: events to be rendered as those of any turn, and words of the director between them. */
 export interface TourSink {
@@ -38,7 +38,7 @@ export async function playTour(
 	const out: TourSink = typeof sink === 'function' ? { say: sink, event: wordsOf(sink) } : sink
 	const changes = new Map<string, FileChange>()
 	const changed = new Map<string, FileChange>()
-	const turn = session.prompt('show me', { signal })
+	const turn = session.prompt(directed, { signal })
 	for await (const event of turn) {
 		if (event.type === 'tool_call' && event.info.change) changes.set(event.callId, event.info.change)
 		else if (event.type === 'tool_result' && event.status === 'ok') {
@@ -73,7 +73,8 @@ export async function playTour(
 /** The session's own diff; where no git compares snapshots, that of the changes as they were shown. */
 async function diffOf(session: Session, changes: readonly FileChange[]): Promise<string> {
 	const diff = await session.diff('last').catch(() => '')
-	return diff.trim() !== '' ? diff : changes.map((change) => unified(change, maxDiff)).join('\n')
+	if (diff.trim() !== '') return diff
+	return changes.map((one) => unified({ ...one, path: relativeTo(session.root, one.path) }, maxDiff)).join('\n')
 }
 
 const cut = (diff: string): string => {

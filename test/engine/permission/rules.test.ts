@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { couldMatch, globRegExp, matchText } from '../../../src/engine/permission/match.ts'
-import { deniedPath, parseRule, ruleSet } from '../../../src/engine/permission/rules.ts'
+import { deniedReads, parseRule, ruleSet } from '../../../src/engine/permission/rules.ts'
 import { bash, decider, file, type Place, place, ruleTexts } from './helpers.ts'
 
 describe('permission: rules', () => {
@@ -167,11 +167,15 @@ describe('permission: rules', () => {
 		expect((await call('mcp__x__y', { allow: ['mcp__x__*'], deny: ['mcp__x__y'] })).decision).to.equal('deny')
 	})
 
-	it('deniedPath serves walkers', () => {
-		const { rules } = ruleSet(ruleTexts({ deny: ['read(secret/)', 'edit(lock)'] }), { root: '/r', home: '/h' })
-		expect(deniedPath(rules, '/r/secret/a/b', 'read')?.text).to.equal('read(secret/)')
-		expect(deniedPath(rules, '/r/x/lock', 'read')).to.equal(null)
-		expect(deniedPath(rules, '/r/x/lock', 'write')?.text).to.equal('edit(lock)')
+	it('deniedReads gives walkers every rule that keeps from reading, and no other', () => {
+		const { rules } = ruleSet(ruleTexts({ deny: ['read(secret/)', 'edit(lock)', 'bash(cat *)'] }), {
+			root: '/r',
+			home: '/h',
+		})
+		const denied = deniedReads(rules)
+		expect(denied.map(({ exact, below }) => [exact.test('/r/secret'), exact.test('/r/other'), below])).to.deep.equal([
+			[true, false, true],
+		])
 	})
 
 	it('matchText agrees with an expression, and couldMatch never misses a value of the unknown part', () => {

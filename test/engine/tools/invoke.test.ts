@@ -74,6 +74,7 @@ function make(o: {
 		root: '/r',
 		home: '/h',
 		limits: { resultChars: 1000, readLines: 1, readBytes: 1, bashTimeoutMs: 1, bashMaxTimeoutMs: 1 },
+		deniedReads: [],
 		mode: () => 'build',
 		decide: async (_tool, call, effect) => ({ decision: 'ask', reason: 'writes ask', ...o.decide?.(call, effect) }),
 		remember: (key) => made.remembered.push(key),

@@ -60,13 +60,21 @@ export interface SceneOptions extends Partial<FilesOptions> {
 	allow?: boolean
 	deadlineMs?: number
 	marks?: Record<string, string>
+	deniedReads?: ToolContext['deniedReads']
 }
 
 export const scene = async (options: SceneOptions = {}): Promise<Scene> => {
 	const top = await fs.realpath(await fs.mkdtemp(join(tmpdir(), 'garuda-files-')))
 	const [root, home, outside] = [join(top, 'root'), join(top, 'home'), join(top, 'outside')]
 	for (const folder of [root, home, outside]) await fs.mkdir(folder)
-	const { executor = fakeExecutor(() => ({})), allow = true, deadlineMs = 10_000, marks = {}, ...rest } = options
+	const {
+		executor = fakeExecutor(() => ({})),
+		allow = true,
+		deadlineMs = 10_000,
+		marks = {},
+		deniedReads = [],
+		...rest
+	} = options
 	const files = await createFiles({ root, home, ...rest })
 	const progress: string[] = []
 	const effects: Effect[] = []
@@ -75,6 +83,7 @@ export const scene = async (options: SceneOptions = {}): Promise<Scene> => {
 		root: rest.root ?? root,
 		home: rest.home ?? home,
 		mode: 'build',
+		deniedReads,
 		signal: new AbortController().signal,
 		files,
 		executor,

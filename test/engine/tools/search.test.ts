@@ -309,6 +309,7 @@ describe('glob and grep', () => {
 			roots: [s.root],
 			home: s.home,
 			ignore: true,
+			denied: [],
 			pattern: { pattern: 'mine|theirs' },
 			context: 0,
 			maxFiles: 50,
@@ -360,5 +361,26 @@ describe('glob and grep', () => {
 		// Where the build really puts it.
 		const built = searchWorkerUrl(new URL('../../../dist/chunks/chunk-X.js', import.meta.url).href)
 		expect(existsSync(built), built.href).to.equal(true)
+	})
+})
+
+describe('a deny rule on reading', () => {
+	it('P04: keeps files out of grep and glob, and says how many', async () => {
+		const denied = { exact: /^.*\/(?:private|notes\.txt)$/, below: true }
+		const s = await scene({ deniedReads: [denied] })
+		await s.put('a.txt', 'needle\n')
+		await s.put('notes.txt', 'needle\n')
+		await s.put('private/b.txt', 'needle\n')
+		const grep = await s.call('grep', { pattern: 'needle' })
+		expect(grep.text).to.contain('a.txt:1:needle').and.to.contain('2 files left out by a deny rule')
+		expect(grep.text).not.to.match(/notes\.txt|private\/b/)
+		const glob = await s.call('glob', { pattern: '**/*.txt' })
+		expect(glob.text).to.contain('a.txt').and.to.contain('2 files left out by a deny rule')
+		expect(glob.text).not.to.match(/notes\.txt|private\/b/)
+		await s.close()
+		const free = await scene({})
+		await free.put('notes.txt', 'needle\n')
+		expect((await free.call('grep', { pattern: 'needle' })).text).to.contain('notes.txt:1:needle')
+		await free.close()
 	})
 })
