@@ -39,6 +39,8 @@ async function start() {
 	// 5. --version needs nothing else.
 	if (version) {
 		const { name, version } = JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8'))
+		// A reader that left is no failure to tell of.
+		process.stdout.on('error', () => {})
 		process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
 		return
 	}
