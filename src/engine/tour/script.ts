@@ -375,9 +375,11 @@ const routes: Record<Intent, Route> = {
 	help: { steps: [], end: () => join(menu, threeWays) },
 	other: {
 		steps: [],
-		end: () =>
+		end: (facts) =>
 			join(
-				`That needs a model. The tour is a fixed script, ${notAnAi}: it does not understand what you write.`,
+				facts.introduced
+					? `That needs a model. The tour is a fixed script, ${notAnAi}: it does not understand what you write.`
+					: 'What you wrote needs a model: a script does not understand it.',
 				threeWays,
 				menu,
 			),
