@@ -1,7 +1,7 @@
 // Where Garuda's own files lie, and a check that ~/.garuda is really the user's. First step of every verb that needs them.
 import { lstat, mkdir } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { codeOf, messageOf, UserError } from '../errors.ts'
 
 export interface GarudaPaths {
@@ -55,7 +55,7 @@ export function garudaPaths(home: string, root: string, garudaHome?: string): Ga
  */
 export async function prepareHome(paths: GarudaPaths): Promise<void> {
 	try {
-		await mkdir(paths.home, { mode: 0o700, recursive: true })
+		await makeFolder(paths.home)
 	} catch (error) {
 		// EEXIST: a file or a dangling link is in the way; the check below names it.
 		if (codeOf(error) !== 'EEXIST') {
@@ -66,6 +66,19 @@ export async function prepareHome(paths: GarudaPaths): Promise<void> {
 		}
 	}
 	await checkHome(paths.home)
+}
+
+/** Step by step: Node's recursive mkdir never returns for a path under /proc. EEXIST of the last one is thrown. */
+async function makeFolder(path: string): Promise<void> {
+	try {
+		return await mkdir(path, { mode: 0o700 })
+	} catch (error) {
+		if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error
+	}
+	await makeFolder(dirname(path)).catch((error: unknown) => {
+		if (codeOf(error) !== 'EEXIST') throw error
+	})
+	await mkdir(path, { mode: 0o700 })
 }
 
 /** The check of `prepareHome` alone; a missing folder passes. */
