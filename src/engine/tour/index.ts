@@ -7,7 +7,7 @@ import { makeScratch, type Scratch, type ScratchOptions } from './scratch.ts'
 export { type TourOptions, tourModel, tourSpec } from './model.ts'
 export { playTour, type TourResult, type TourSink } from './play.ts'
 export { makeScratch, type Scratch, type ScratchOptions } from './scratch.ts'
-export { threeWays } from './script.ts'
+export { threeWays } from './words.ts'
 
 export interface PrepareOptions extends ScratchOptions {
 	/** Garuda's environment, for the proof of the sandbox. */

@@ -6,7 +6,8 @@ import { cancelled } from '../model/failure.ts'
 import type { Clock, ModelClient } from '../ports.ts'
 import type { Block, ModelEvent, ModelRequest, ModelSpec, Usage } from '../types.ts'
 import { callId, factsOf, intentOf } from './facts.ts'
-import { introduction, nextReply, type Reply } from './script.ts'
+import { nextReply, type Reply } from './script.ts'
+import { introduction } from './words.ts'
 
 export interface TourOptions {
 	/** Why the tour works in the sample project; null where it works in a copy of the user's folder. */

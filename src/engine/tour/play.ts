@@ -3,7 +3,8 @@ import type { Session } from '../api.ts'
 import { unified } from '../files/unified.ts'
 import { cutHead } from '../text.ts'
 import type { AgentEvent, FileChange, TurnEnd } from '../types.ts'
-import { directed, threeWays } from './script.ts'
+import { directed } from './script.ts'
+import { threeWays } from './words.ts'
 
 /** Where the tour goes: events to be rendered as those of any turn, and words of the director between them. */
 export interface TourSink {

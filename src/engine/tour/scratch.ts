@@ -1,7 +1,8 @@
 // A private copy of the user's folder for the tour to work in, or a sample project in its place. First step of prepareTour.
-import { chmod, lstat, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { codeOf, messageOf, UserError } from '../errors.ts'
+import { procProcesses } from '../files/atomic.ts'
 import { wayHere } from '../files/open.ts'
 import { protectedReason, sensitiveReason, under } from '../files/sensitive.ts'
 import { readFileAt, walk } from '../files/walk.ts'
@@ -44,11 +45,13 @@ export async function makeScratch(options: ScratchOptions): Promise<Scratch> {
 	const limits = options.limits ?? defaults
 	let box: string
 	try {
-		box = await realpath(await mkdtemp(join(options.tmpdir, 'garuda-tour-')))
+		const { pid } = await procProcesses.self()
+		box = await realpath(await mkdtemp(join(options.tmpdir, `garuda-tour-${pid}-`)))
 		await chmod(box, 0o700)
 	} catch (error) {
 		throw unwritable(options.tmpdir, error)
 	}
+	await sweep(box).catch(() => {})
 	const remove = () => rm(box, { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
 	try {
 		const garudaHome = join(box, 'garuda')
@@ -67,6 +70,25 @@ export async function makeScratch(options: ScratchOptions): Promise<Scratch> {
 		await remove()
 		if (options.signal?.aborted || error instanceof UserError || codeOf(error) === undefined) throw error
 		throw unwritable(options.tmpdir, error)
+	}
+}
+
+const dayMs = 86_400_000
+
+/**
+ * Copies that a killed process left: this user's, a day old, their process gone. The day is for a temp folder shared
+ * with a container, whose processes cannot be seen from here.
+ */
+async function sweep(box: string): Promise<void> {
+	const folder = dirname(box)
+	const mine = await lstat(box)
+	for (const name of await readdir(folder)) {
+		const pid = Number(/^garuda-tour-(\d+)-\w{6}$/.exec(name)?.[1])
+		if (!pid) continue
+		const path = join(folder, name)
+		const stats = await lstat(path).catch(() => null)
+		if (!stats?.isDirectory() || stats.uid !== mine.uid || mine.mtimeMs - stats.mtimeMs < dayMs) continue
+		if ((await procProcesses.alive(pid, '')) === false) await rm(path, { recursive: true, force: true }).catch(() => {})
 	}
 }
 

@@ -2,6 +2,7 @@
 import type { Done, Facts, Intent } from './facts.ts'
 import { linesOf, notAnAi, pathsOf } from './facts.ts'
 import { safeEdit, suits } from './safe-edit.ts'
+import { introduction, menu, threeWays } from './words.ts'
 
 /** What the script knows besides the conversation. */
 export interface Setting {
@@ -21,21 +22,6 @@ interface Step {
 	name: string
 	reply(facts: Facts, setting: Setting): Promise<Reply | null> | Reply | null
 }
-
-export const threeWays = `A model is had in one of three ways:
-  1. garuda setup                      (asks for a provider and a key)
-  2. export ANTHROPIC_API_KEY=…        (or OPENAI_API_KEY)
-  3. a model server on this machine    (such as Ollama), named with -m`
-
-const menu = `Here it answers to a few words only:
-  show me   the whole tour
-  tests     find the tests
-  todo      search for TODO and FIXME
-  edit      one safe change, shown and asked before
-  danger    what happens when a command wants secrets or the network
-  /diff, /undo, /redo, /status and /help work as with any model.`
-
-export const introduction = `This is Garuda's tour: a fixed script, ${notAnAi}.`
 
 /** An address set aside for documentation: even outside the sandbox nobody is there to receive anything. */
 export const nobody = '192.0.2.1'
@@ -209,7 +195,8 @@ const command: Step = {
 		const path = changeOf(facts)?.input.path
 		const parts = ['ls']
 		if (changed(facts) && typeof path === 'string') parts.push(`grep -n "Garuda's tour" -- ${quoted(path)}`)
-		if (setting.sampleWhy !== null) parts.push('if command -v node >/dev/null; then node --test; fi')
+		if (setting.sampleWhy !== null)
+			parts.push('node --test 2>/dev/null || echo "(no Node here that could run its test)"')
 		const where = (await setting.sandboxed())
 			? 'It runs in the sandbox: it can write here and in its temp folder, reach no network and see no secret of yours.'
 			: 'There is no sandbox on this machine, so each command asks before it runs.'

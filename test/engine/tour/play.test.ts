@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import type { EngineOptions, Garuda, Session } from '../../../src/engine/api.ts'
 import { createEngine } from '../../../src/engine/engine.ts'
@@ -153,10 +153,20 @@ describe('tour: played by the real engine', () => {
 	})
 
 	it('an empty folder: the same in the sample project, and its test runs', async () => {
-		const { session, root, said, say } = await start({})
-		const result = await playTour(session, say)
+		const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
+		const { session, root } = await start({}, { env: { PATH } })
+		const said: string[] = []
+		let ran = ''
+		const result = await playTour(session, {
+			say: (text) => said.push(text),
+			event: (event) => {
+				if (event.type === 'message') said.push(JSON.stringify(event.message.blocks))
+				if (event.type === 'tool_result' && event.callId.endsWith('run-command')) ran = event.text
+			},
+		})
 		expect([result.ok, result.changed]).to.deep.equal([true, ['README.md']])
 		expect(said.join('\n')).to.include('Your folder holds no files to work on, so it works in a small sample project')
+		if (sandbox) expect(ran).to.match(/pass 2\b/)
 		expect(readdirSync(root)).to.deep.equal([])
 	})
 

@@ -3,10 +3,12 @@ import {
 	chmodSync,
 	existsSync,
 	lstatSync,
+	lutimesSync,
 	mkdirSync,
 	readdirSync,
 	readFileSync,
 	symlinkSync,
+	utimesSync,
 	writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -205,6 +207,31 @@ describe('tour: the scratch copy', () => {
 		stop.abort()
 		await fails(makeScratch({ root, home, tmpdir, signal: stop.signal }))
 		expect(readdirSync(tmpdir)).to.deep.equal([])
+	})
+
+	it('sweeps what a killed process left a day ago: nothing younger, living, foreign or linked', async () => {
+		const { root, home } = tempProject({ 'a.txt': 'a' })
+		const tmpdir = tempDir()
+		const kept = tempDir()
+		writeFiles(kept, { 'mine.txt': 'mine' })
+		const dead = 4_194_400
+		const names = [
+			`garuda-tour-${dead}-aaaaaa`,
+			`garuda-tour-${dead}-bbbbbb`,
+			`garuda-tour-${process.pid}-cccccc`,
+			'garuda-tour-notes',
+			`other-${dead}-dddddd`,
+		]
+		writeFiles(tmpdir, Object.fromEntries(names.map((name) => [`${name}/project/a.txt`, 'a'])))
+		symlinkSync(kept, join(tmpdir, `garuda-tour-${dead}-eeeeee`))
+		const old = new Date(Date.now() - 2 * 86_400_000)
+		for (const name of names) if (!name.endsWith('bbbbbb')) utimesSync(join(tmpdir, name), old, old)
+		lutimesSync(join(tmpdir, `garuda-tour-${dead}-eeeeee`), old, old)
+		const one = await scratch({ root, home, tmpdir })
+		expect(readdirSync(tmpdir).sort()).to.deep.equal(
+			[...names.slice(1), `garuda-tour-${dead}-eeeeee`, dirname(one.root).split('/').at(-1)!].sort(),
+		)
+		expect(readdirSync(kept)).to.deep.equal(['mine.txt'])
 	})
 
 	it('a temp folder that cannot be written is for the user to mend', async () => {

@@ -1,0 +1,20 @@
+// What the tour says whatever it met. Used by script.ts and play.ts.
+import { notAnAi } from './facts.ts'
+
+/** The ways out when there is no model. */
+export const threeWays = `A model is had in one of three ways:
+  1. garuda setup                      (asks for a provider and a key)
+  2. export ANTHROPIC_API_KEY=…        (or OPENAI_API_KEY)
+  3. a model server on this machine    (such as Ollama), named with -m`
+
+/** What it answers to. */
+export const menu = `Here it answers to a few words only:
+  show me   the whole tour
+  tests     find the tests
+  todo      search for TODO and FIXME
+  edit      one safe change, shown and asked before
+  danger    what happens when a command wants secrets or the network
+  /diff, /undo, /redo, /status and /help work as with any model.`
+
+/** First in every conversation. */
+export const introduction = `This is Garuda's tour: a fixed script, ${notAnAi}.`
