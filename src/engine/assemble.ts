@@ -14,7 +14,7 @@ import { UserError } from './errors.ts'
 import { createFiles } from './files/guard.ts'
 import { languageProfiles } from './languages/profiles.ts'
 import { lazyExecutor } from './lazy-executor.ts'
-import { LiveSession, type SessionStart } from './live-session.ts'
+import { LiveSession } from './live-session.ts'
 import type { createModelChoice } from './model-choice.ts'
 import { originOf } from './origin.ts'
 import { createDecider } from './permission/decider.ts'
@@ -25,6 +25,7 @@ import type { Git } from './sandbox/git.ts'
 import { checkSessionId, newSessionId } from './session/ids.ts'
 import type { GarudaSessions } from './session/journal.ts'
 import type { GarudaSnapshots } from './session/snapshots.ts'
+import type { SessionStart } from './session-parts.ts'
 import { builtinTools } from './tools/builtin.ts'
 import { toolSpecs } from './tools/specs.ts'
 import type { Json, Mode, ToolSpec } from './types.ts'
@@ -208,7 +209,6 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		chooseModel: (name) => a.models.connect(name, settings, redactor),
 		sandboxWord: () => executor.word(),
 		warmUp: () => executor.warmUp(),
-		diffOf: async (from, to) => (undo && to !== null ? undo.diff(from, to) : ''),
 		exportText: async () => {
 			const { exportTo, toMarkdown } = await import('./session/export.ts')
 			const sessionId = resumed?.header.id ?? id
@@ -221,6 +221,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		},
 		onClose: async () => {
 			await executor.close()
+			await resumed?.writer.close()
 			a.closed()
 		},
 	})

@@ -3,101 +3,20 @@ import type { PromptOptions, Session, Status, Turn, UndoResult } from './api.ts'
 import { TokenBudget } from './budget.ts'
 import { Channel } from './channel.ts'
 import { type Compaction, createCompaction } from './context/compact.ts'
-import { expandMentions } from './context/mentions.ts'
 import { messageOf, UserError } from './errors.ts'
 import { asEvents, History, type RecordOf } from './history.ts'
-import type { Decider } from './permission/decider.ts'
-import type {
-	Clock,
-	ModelClient,
-	Redactor,
-	ResolvedPath,
-	SessionRecord,
-	SessionWriter,
-	Snapshots,
-	Tool,
-	ToolState,
-} from './ports.ts'
+import type { ResolvedPath, SessionRecord, SessionWriter } from './ports.ts'
+import { promptText } from './prompt-message.ts'
 import { schemaCheck } from './schema-check.ts'
-import { messagesBefore, type Turnmark } from './session/resume.ts'
-import type { GarudaSnapshots } from './session/snapshots.ts'
 import { titleOf } from './session/title.ts'
+import type { ModelChoice, SessionParts } from './session-parts.ts'
 import { oneLine } from './text.ts'
-import { createGate, type Gate, type GateDeps } from './tools/invoke.ts'
+import { createGate, type Gate } from './tools/invoke.ts'
 import { runTurn } from './turn.ts'
-import type {
-	AgentEvent,
-	CallInfo,
-	Effort,
-	Json,
-	Message,
-	Mode,
-	ModelSpec,
-	PromptInput,
-	ToolSpec,
-	TurnEnd,
-	Usage,
-} from './types.ts'
+import type { AgentEvent, CallInfo, Effort, Json, Message, Mode, PromptInput, TurnEnd, Usage } from './types.ts'
 import { addUsage, noUsage } from './types.ts'
-import { neutralise, wrap } from './untrusted.ts'
-
-/** A model ready to be called. */
-export interface ModelChoice {
-	name: string
-	client: ModelClient
-	spec: ModelSpec
-}
-
-/** What a session starts from: rebuilt from a journal, or new and empty. */
-export interface SessionStart {
-	messages: Message[]
-	turns: Turnmark[]
-	/** The redo stack: each turn and the whole conversation after its redo. */
-	undone: { mark: Turnmark; messages: Message[] }[]
-	nextTurn: number
-	title: string | null
-	usage: Usage
-	stoppedMidway: boolean
-}
-
-export interface SessionParts {
-	id: string
-	root: string
-	extraDirs: string[]
-	start: SessionStart
-	model: ModelChoice
-	effort: Effort | undefined
-	mode: Mode
-	acceptEdits: boolean
-	system: string
-	tools: Tool[]
-	specs: ToolSpec[]
-	gate: Omit<
-		GateDeps,
-		'mode' | 'emit' | 'record' | 'beforeChange' | 'decide' | 'remember' | 'tools' | 'state' | 'redactor' | 'root'
-	>
-	decider: Pick<Decider, 'decide' | 'rules'>
-	/** Whether commands run in the OS sandbox. */
-	sandboxed(): Promise<boolean>
-	redactor: Redactor
-	state: ToolState
-	snapshots: (Snapshots & Partial<Pick<GarudaSnapshots, 'keep'>>) | null
-	limits: { steps: number; repeatHint: number; repeatStop: number; tokens: number | null; cost: number | null }
-	compaction: { auto: boolean; reserve: number; keep: number }
-	clock: Clock
-	notices: string[]
-	/** Makes or continues the journal; called at the first record. Null: keep none. */
-	openJournal: (() => Promise<SessionWriter>) | null
-	chooseModel(name: string): Promise<ModelChoice>
-	sandboxWord(): string
-	/** Starts what the first command will need, beside the first request. */
-	warmUp(): void
-	/** Files of a finished snapshot pair as a unified diff. */
-	diffOf(from: string, to: string | null): Promise<string>
-	exportText(): Promise<string>
-	complete(prefix: string): Promise<string[]>
-	onClose(): Promise<void>
-}
+import { UndoStack } from './undo-stack.ts'
+import { wrap } from './untrusted.ts'
 
 export class LiveSession implements Session {
 	readonly id: string
@@ -107,6 +26,7 @@ export class LiveSession implements Session {
 	private readonly p: SessionParts
 	private readonly log: History
 	private readonly gate: Gate
+	private readonly undoStack: UndoStack
 	private readonly compaction: Compaction
 	private readonly sessionKeys = new Set<string>()
 	private readonly listeners = new Set<(event: AgentEvent) => void>()
@@ -117,16 +37,10 @@ export class LiveSession implements Session {
 	private acceptEdits: boolean
 	private title: string | null
 	private usage: Usage
-	private turns: Turnmark[]
-	private undone: { mark: Turnmark; messages: Message[] }[]
-	private nextTurn: number
 	private stopped: boolean
 	private writer: Promise<SessionWriter> | null = null
 	private running: { abort: AbortController; end: Promise<TurnEnd> } | null = null
 	private channel: Channel | null = null
-	/** The state before this turn. */
-	private before: Before | null = null
-	private changed = false
 	private closing: Promise<void> | null = null
 
 	constructor(parts: SessionParts) {
@@ -142,12 +56,18 @@ export class LiveSession implements Session {
 		this.acceptEdits = parts.acceptEdits
 		this.title = parts.start.title
 		this.usage = parts.start.usage
-		this.turns = parts.start.turns
-		this.undone = parts.start.undone
-		this.nextTurn = parts.start.nextTurn
 		this.stopped = parts.start.stoppedMidway
 		const fixed = parts.system.length + JSON.stringify(parts.specs).length
 		this.log = new History(parts.start.messages, fixed, (message, record) => this.writeMessage(message, record))
+		this.undoStack = new UndoStack({
+			...parts.start,
+			history: this.log,
+			snapshots: parts.snapshots,
+			clock: parts.clock,
+			write: (record) => this.write(record),
+			note: (text) => this.note(text),
+			forget: () => parts.state.seen.clear(),
+		})
 		this.gate = createGate({
 			...parts.gate,
 			root: parts.root,
@@ -168,11 +88,7 @@ export class LiveSession implements Session {
 				}),
 			remember: (key) => this.sessionKeys.add(key),
 			record: async (entry) => this.write({ type: 'decision', time: parts.clock.now(), ...entry }),
-			beforeChange: async ({ access, paths }) => {
-				this.changed = true
-				await this.before?.wait()
-				if (access === 'write') await parts.snapshots?.keep?.(paths)
-			},
+			beforeChange: (info) => this.undoStack.beforeChange(info),
 		})
 		this.compaction = this.makeCompaction()
 	}
@@ -189,9 +105,10 @@ export class LiveSession implements Session {
 
 	prompt(input: PromptInput | string, options: PromptOptions = {}): Turn {
 		const prompt = typeof input === 'string' ? { text: input } : input
+		if (prompt.text.trim() === '' && !prompt.context?.length) throw new UserError('The prompt is empty.')
 		return this.begin(options.signal, async (signal) => {
 			const check = options.schema === undefined ? undefined : await schemaCheck(options.schema)
-			await this.takeIn(prompt, check ? options.schema : undefined, signal)
+			await this.takeIn(prompt, check ? options.schema : undefined)
 			return runTurn(
 				{
 					client: this.choice.client,
@@ -219,9 +136,8 @@ export class LiveSession implements Session {
 		return this.begin(options.signal, async (signal) => {
 			const started = this.p.clock.now()
 			const said = this.p.redactor.redact(command)
-			await this.mark(`!${command}`)
 			const text = `<garuda-note>The user runs a command of their own: ${oneLine(said, 2000)}</garuda-note>`
-			await this.log.append({ role: 'user', blocks: [{ type: 'text', text }] }, { type: 'user', prompt: `!${said}` })
+			await this.open(`!${said}`, text)
 			const call = { id: `user-${started.toString(36)}`, name: 'bash', input: { command } }
 			const outcome = await this.gate.invoke(call, signal)
 			const result = wrap('garuda-user-command', { status: outcome.status }, outcome.text)
@@ -250,11 +166,9 @@ export class LiveSession implements Session {
 		outer?.addEventListener('abort', stop, { once: true })
 		const channel = new Channel()
 		this.channel = channel
-		this.changed = false
-		const turn = this.nextTurn
 		const run = async (): Promise<TurnEnd> => {
 			let end: TurnEnd
-			this.before = this.takeFrom(turn)
+			const turn = this.undoStack.begin(this.p.warmUp)
 			try {
 				end = await work(abort.signal)
 			} catch (error) {
@@ -262,7 +176,14 @@ export class LiveSession implements Session {
 			}
 			if (end.reason === 'cancelled') this.stopped = true
 			this.usage = addUsage(this.usage, end.usage)
-			await this.finishTurn(turn, end)
+			try {
+				await this.undoStack.finish(turn, end.reason)
+				const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
+				const time = this.p.clock.now()
+				await this.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
+			} catch (error) {
+				this.note(`The end of this turn could not be recorded: ${messageOf(error)}`)
+			}
 			outer?.removeEventListener('abort', stop)
 			this.running = null
 			this.emit({ type: 'turn_end', end })
@@ -275,109 +196,35 @@ export class LiveSession implements Session {
 		return { end, [Symbol.asyncIterator]: () => channel[Symbol.asyncIterator]() }
 	}
 
-	/**
-	 * The snapshot of the state before this turn. It starts a moment after the request went out (so that it does not
-	 * delay it), or at once when a call is about to change something; awaiting it puts it into the journal, once.
-	 */
-	private takeFrom(turn: number): Before {
-		const { snapshots, clock } = this.p
-		const over = new AbortController()
-		let taking: Promise<Taken> | null = null
-		const start = () => {
-			taking ??= snapshots
-				? snapshots.take(turn, over.signal).catch((error: unknown) => ({ id: null, note: messageOf(error) }))
-				: Promise.resolve({ id: null })
-			return taking
-		}
-		let recorded: Promise<Taken> | null = null
-		void clock.sleep(warmUpMs, over.signal).then(() => {
-			if (over.signal.aborted) return
-			this.p.warmUp()
-			if (snapshots) start()
-		})
-		return {
-			wait: () => {
-				recorded ??= start().then(async (from) => {
-					if (!snapshots) return from
-					const mark = this.turns.at(-1)
-					if (mark?.turn === turn) mark.from = from.id
-					const note = from.note ? { note: from.note } : {}
-					if (from.note) this.note(from.note)
-					await this.write({ type: 'snapshot', time: clock.now(), turn, id: from.id, ...note })
-					return from
-				})
-				return recorded
+	/** The user's words become a message, redacted before anything is sent or kept. */
+	private async takeIn(prompt: PromptInput, schema: Json | undefined): Promise<void> {
+		const { text, notices } = await promptText(
+			prompt,
+			{
+				stopped: this.stopped,
+				newMode: this.modeNow === this.modeTold ? null : this.modeNow,
+				...(schema === undefined ? {} : { schema }),
 			},
-			drop: async () => {
-				over.abort()
-				await taking
-			},
-		}
-	}
-
-	private async finishTurn(turn: number, end: TurnEnd): Promise<void> {
-		const time = () => this.p.clock.now()
-		try {
-			const mark = this.turns.at(-1)
-			if (this.p.snapshots && mark?.turn === turn && this.changed) {
-				const before = await this.before?.wait()
-				const after = before?.id == null ? null : await this.p.snapshots.take(turn, new AbortController().signal)
-				mark.to = after?.id ?? null
-				await this.write({
-					type: 'snapshot',
-					time: time(),
-					turn,
-					id: mark.to,
-					...(after?.note ? { note: after.note } : {}),
-				})
-				if (after?.note) this.note(after.note)
-			} else await this.before?.drop()
-			const ended = this.turns.at(-1)
-			if (ended?.turn === turn) ended.ended = end.reason
-			const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
-			await this.write({ type: 'end', time: time(), turn, reason: end.reason, usage: { ...end.usage }, ...error })
-		} catch (error) {
-			const text = `The end of this turn could not be recorded: ${messageOf(error)}`
-			this.emit({ type: 'notice', level: 'warning', text })
-		}
-	}
-
-	/** The user's words become a message: mentions attached, notes of Garuda in front, redacted before anything is sent. */
-	private async takeIn(prompt: PromptInput, schema: Json | undefined, signal: AbortSignal): Promise<void> {
-		const parts: string[] = []
-		if (this.stopped)
-			parts.push(
-				'<garuda-note>The user stopped the task before this message. Do not go on with it unless asked.</garuda-note>',
-			)
-		if (this.modeNow !== this.modeTold) {
-			parts.push(this.modeNow === 'plan' ? planNote : buildNote)
-			this.modeTold = this.modeNow
-		}
-		const text = neutralise(prompt.text)
-		parts.push(text)
-		if (text.includes('@')) {
-			const { attachments, notices } = await expandMentions(text, {
+			{
 				files: this.p.gate.files,
 				limits: this.p.gate.limits,
 				state: this.p.state,
 				permit: (resolved) => this.permitRead(resolved),
-			})
-			for (const one of attachments) parts.push(wrap('garuda-attached', { path: one.path }, one.text))
-			for (const notice of notices) this.emit({ type: 'notice', level: 'warning', text: notice })
-		}
-		for (const one of prompt.context ?? []) parts.push(wrap('garuda-context', { source: one.label }, one.text))
-		if (schema !== undefined)
-			parts.push(
-				`<garuda-note>End with one JSON value alone, no prose and no code fence, that fits this JSON schema: ${JSON.stringify(schema)}</garuda-note>`,
-			)
-		this.stopped = false
-		if (signal.aborted) this.stopped = true
-		await this.mark(prompt.text)
-		const redacted = this.p.redactor.redact(parts.join('\n\n'))
-		await this.log.append(
-			{ role: 'user', blocks: [{ type: 'text', text: redacted }] },
-			{ type: 'user', prompt: this.p.redactor.redact(prompt.text) },
+			},
 		)
+		for (const notice of notices) this.note(notice)
+		this.modeTold = this.modeNow
+		this.stopped = false
+		// A record with no prompt would be no turn: context alone is named by its label.
+		await this.open(prompt.text.trim() || (prompt.context?.[0]?.label ?? '…'), this.p.redactor.redact(text))
+	}
+
+	/** A turn begins in the conversation and in the journal. */
+	private async open(prompt: string, text: string): Promise<void> {
+		const words = this.p.redactor.redact(prompt)
+		this.undoStack.mark(words)
+		if (this.title === null) await this.setTitle(words)
+		await this.log.append({ role: 'user', blocks: [{ type: 'text', text }] }, { type: 'user', prompt: words })
 	}
 
 	private answers() {
@@ -391,20 +238,6 @@ export class LiveSession implements Session {
 		const { decision, reason } = await this.p.decider.decide({ ...call, ...this.answers() })
 		const word = decision === 'ask' ? `${reason}; let the agent read it, and it will ask.` : reason
 		return { allowed: decision === 'allow', reason: word }
-	}
-
-	/** A new turn begins here; what was undone before it is gone. */
-	private async mark(prompt: string): Promise<void> {
-		this.undone = []
-		const words = this.p.redactor.redact(prompt)
-		const { messages } = this.log
-		const mark = { turn: this.nextTurn++, messages: messages.length, base: messages, prompt: words, ended: null }
-		this.turns.push({ ...mark, from: null, to: null })
-		if (this.title === null) {
-			this.title = titleOf(words)
-			await this.write({ type: 'title', time: this.p.clock.now(), title: this.title })
-			this.emit({ type: 'title', title: this.title })
-		}
 	}
 
 	// ------------------------------------------------------------ settings of the session
@@ -488,85 +321,17 @@ export class LiveSession implements Session {
 	// ------------------------------------------------------------ undo
 
 	async undo(): Promise<UndoResult> {
-		const none = { done: false, restored: [], conflicts: [] }
 		if (this.running) throw new UserError('A turn is running in this session.', 'Undo after it.')
-		const mark = this.turns.at(-1)
-		if (!mark) return { ...none, message: 'There is nothing to undo in this session.' }
-		if (mark.blocked) return { ...none, message: `Turn ${mark.turn} cannot be undone: ${mark.blocked}.` }
-		if (mark.from !== null && mark.to === null && mark.ended === null && this.p.snapshots) {
-			// The turn was broken off (a crash): what is there now is taken for its end.
-			const { id } = await this.p.snapshots.take(mark.turn, new AbortController().signal)
-			mark.to = id
-			await this.write({ type: 'snapshot', time: this.p.clock.now(), turn: mark.turn, id })
-		}
-		const moved = await this.moveFiles(mark.from, mark.to)
-		if (!moved.ok) return { ...none, conflicts: moved.conflicts, message: moved.message }
-		const messages = this.log.messages
-		this.log.replace(messagesBefore(mark))
-		this.turns.pop()
-		this.undone.push({ mark, messages })
-		await this.write({ type: 'undo', time: this.p.clock.now(), turn: mark.turn })
-		this.p.state.seen.clear()
-		return {
-			done: true,
-			restored: moved.restored,
-			conflicts: [],
-			prompt: mark.prompt,
-			message: said('Undid', moved.restored, mark),
-		}
+		return this.undoStack.undo()
 	}
 
 	async redo(): Promise<UndoResult> {
-		const none = { done: false, restored: [], conflicts: [] }
 		if (this.running) throw new UserError('A turn is running in this session.', 'Redo after it.')
-		const entry = this.undone.at(-1)
-		if (!entry) return { ...none, message: 'There is nothing to redo.' }
-		if (entry.mark.blocked)
-			return { ...none, message: `Turn ${entry.mark.turn} cannot be redone: ${entry.mark.blocked}.` }
-		const moved = await this.moveFiles(entry.mark.to, entry.mark.from)
-		if (!moved.ok) return { ...none, conflicts: moved.conflicts, message: moved.message }
-		entry.mark.base = this.log.messages
-		entry.mark.messages = this.log.messages.length
-		this.log.replace(entry.messages)
-		this.undone.pop()
-		this.turns.push(entry.mark)
-		await this.write({ type: 'redo', time: this.p.clock.now(), turn: entry.mark.turn })
-		this.p.state.seen.clear()
-		return {
-			done: true,
-			restored: moved.restored,
-			conflicts: [],
-			prompt: entry.mark.prompt,
-			message: said('Redid', moved.restored, entry.mark),
-		}
+		return this.undoStack.redo()
 	}
 
-	private async moveFiles(
-		to: string | null,
-		from: string | null,
-	): Promise<{ ok: true; restored: string[] } | { ok: false; conflicts: string[]; message: string }> {
-		if (to === null && from === null) return { ok: true, restored: [] }
-		if (to === null || from === null || !this.p.snapshots)
-			return {
-				ok: false,
-				conflicts: [],
-				message: 'No snapshot of that turn was kept, so its files cannot be put back.',
-			}
-		const { restored, conflicts } = await this.p.snapshots.restore(to, from)
-		if (conflicts.length === 0) return { ok: true, restored }
-		const names = conflicts.slice(0, 10).join(', ')
-		return {
-			ok: false,
-			conflicts,
-			message: `Nothing was put back: ${names} changed since that turn. Save or revert ${conflicts.length === 1 ? 'it' : 'them'} first.`,
-		}
-	}
-
-	async diff(which: 'last' | 'all' = 'last'): Promise<string> {
-		const marks = this.turns.filter((mark) => mark.from !== null && mark.to !== null)
-		const chosen = which === 'all' ? marks : marks.slice(-1)
-		if (chosen.length === 0) return ''
-		return this.p.diffOf(chosen[0]!.from!, chosen.at(-1)!.to)
+	diff(which: 'last' | 'all' = 'last'): Promise<string> {
+		return this.undoStack.diff(which)
 	}
 
 	// ------------------------------------------------------------ views
@@ -585,7 +350,7 @@ export class LiveSession implements Session {
 			usage: this.usage,
 			contextTokens: this.log.tokens(),
 			window: this.choice.spec.window,
-			turns: this.turns.length,
+			turns: this.undoStack.turns.length,
 		}
 	}
 
@@ -660,24 +425,6 @@ export class LiveSession implements Session {
 	}
 }
 
-interface Taken {
-	id: string | null
-	note?: string
-}
-
-interface Before {
-	wait(): Promise<Taken>
-	/** Nothing was changed: the snapshot is not needed. */
-	drop(): Promise<void>
-}
-
-/** Milliseconds from a prompt to the start of what only a command or a change will need. */
-const warmUpMs = 40
-
-const planNote =
-	'<garuda-note>Plan mode is on. Read, search and think; files cannot be changed and commands cannot write the project. End with a plan: what to change where, how to check it, what is uncertain.</garuda-note>'
-const buildNote = '<garuda-note>Plan mode is off: you may change files and run commands again.</garuda-note>'
-
 const failed = (error: unknown): TurnEnd => ({
 	reason: 'error',
 	error:
@@ -696,13 +443,3 @@ const failed = (error: unknown): TurnEnd => ({
 	modelMs: 0,
 	firstTokenMs: null,
 })
-
-const said = (verb: string, files: readonly string[], mark: Turnmark): string => {
-	const count =
-		files.length === 0
-			? 'no file had changed'
-			: files.length === 1
-				? '1 file put back'
-				: `${files.length} files put back`
-	return `${verb} turn ${mark.turn} ("${oneLine(mark.prompt, 60)}"): ${count}.`
-}

@@ -5,9 +5,9 @@ import { chooseModel, keyFor, loadModels, type ProviderConfig } from './config/m
 import type { GarudaPaths } from './config/paths.ts'
 import type { Settings } from './config/settings.ts'
 import { UserError } from './errors.ts'
-import type { ModelChoice } from './live-session.ts'
 import type { Http } from './net/http.ts'
 import type { Clock, Redactor } from './ports.ts'
+import type { ModelChoice } from './session-parts.ts'
 import type { ModelSpec, Problem } from './types.ts'
 
 /** Used when only an Anthropic key is there and no model was named anywhere. */

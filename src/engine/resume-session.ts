@@ -1,10 +1,10 @@
 // An earlier session taken up again: locked, read and folded into what a session starts from. Used by assemble.ts.
 import type { OpenOptions } from './api.ts'
 import { UserError } from './errors.ts'
-import type { SessionStart } from './live-session.ts'
 import type { SessionHeader, SessionWriter } from './ports.ts'
 import type { GarudaSessions } from './session/journal.ts'
 import { rebuild } from './session/resume.ts'
+import type { SessionStart } from './session-parts.ts'
 import type { Effort, Mode } from './types.ts'
 
 export interface Resumed {
