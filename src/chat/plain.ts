@@ -33,6 +33,8 @@ export interface ChatOptions {
 	/** `latest`, an id or its beginning, or empty to choose. */
 	resume?: string
 	model?: string
+	/** Prepares the tour for a start with no model: the engine's options for it. */
+	tour?(): Promise<Partial<EngineOptions>>
 	version: string
 	home: string
 	/** Show the model's thinking. */
@@ -133,7 +135,14 @@ export async function chat(o: ChatOptions): Promise<number> {
 			garuda = o.create({ approver, ...more })
 			return garuda
 		}
-		const first = await openChat({ create, open, modelNamed: o.model !== undefined, say, confirm })
+		const first = await openChat({
+			create,
+			open,
+			modelNamed: o.model !== undefined,
+			say,
+			confirm,
+			...(o.tour ? { tour: o.tour } : {}),
+		})
 		garuda = first.garuda
 		completer = createCompleter(
 			first.garuda,

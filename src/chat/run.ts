@@ -1,5 +1,5 @@
 // From the words of `garuda chat` to one of its two rooms: one-shot or the chat. Between the command class and print or plain.
-import { homedir, hostname } from 'node:os'
+import { homedir, hostname, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import {
 	type Effort,
@@ -15,6 +15,7 @@ import { denyAll } from './approver.ts'
 import type { DebugLog } from './debug-log.ts'
 import type { Format } from './print.ts'
 import { processStdio, type Stdio } from './stdio.ts'
+import { type PreparedTour, type TourRoom, tourOptions } from './tour.ts'
 import { UsageError } from './usage-error.ts'
 
 /** The flags of `garuda chat`, as parsed. */
@@ -51,6 +52,8 @@ export interface RunInput {
 	createEngine(options: EngineOptions): Garuda
 	/** Models that are no provider's (tour, scripted). */
 	clients: NonNullable<EngineOptions['clients']>
+	/** The tour service, loaded when it is needed. */
+	tour?(): Promise<TourRoom>
 	/** Keeps what models answer, for a script. */
 	wrapClient?: EngineOptions['wrapClient']
 	/** Goes through a recorded session again; absent when the build has none. */
@@ -107,8 +110,16 @@ export async function run(input: RunInput): Promise<number> {
 		...(log ? { debug: log.write } : {}),
 	}
 	const watch = log ? { watch: log.event } : {}
+	const tours: PreparedTour[] = []
+	const prepare = async (room: TourRoom): Promise<PreparedTour> => {
+		const tour = await room.prepareTour({ root, home, tmpdir: tmpdir(), env: io.env, paceMs: oneTask ? 0 : 15 })
+		tours.push(tour)
+		return tour
+	}
 
 	try {
+		if (model === 'tour' && input.tour && flags.replay === undefined)
+			Object.assign(base, tourOptions(await prepare(await input.tour())), oneTask ? { acceptEdits: true } : {})
 		if (!oneTask) {
 			const { chat } = await import('./plain.ts')
 			return await chat({
@@ -121,6 +132,7 @@ export async function run(input: RunInput): Promise<number> {
 				},
 				...(flags.continue ? { resume: 'latest' } : flags.resume === undefined ? {} : { resume: flags.resume }),
 				...(model ? { model } : {}),
+				...(input.tour ? { tour: async () => tourOptions(await prepare(await input.tour!())) } : {}),
 				version: input.version,
 				home,
 				verbose: flags.verbose ?? false,
@@ -130,12 +142,27 @@ export async function run(input: RunInput): Promise<number> {
 		const garuda = input.createEngine(base)
 		try {
 			if (flags.replay !== undefined) return await replayed(input, garuda, io, flags.replay)
+			let prompt = flags.print
+			if (!prompt && !inputLines && format === 'text' && input.tour && (await noModel(garuda))) {
+				// Nothing to do and nobody to do it: the start still does not fail, it shows what a task looks like.
+				const piped = await (await import('./read-stdin.ts')).readAll(io, {
+					optional: false,
+					say: () => {},
+					signal: new AbortController().signal,
+				})
+				if (piped === null || piped.trim() === '') {
+					const [room, { play }] = [await input.tour(), await import('./tour.ts')]
+					const create = (more: Partial<EngineOptions>) => input.createEngine({ ...base, ...more })
+					return await play({ io, room, tour: await prepare(room), create })
+				}
+				prompt = piped
+			}
 			const { print } = await import('./print.ts')
 			return await print({
 				io,
 				garuda,
 				open: () => openOptions(flags, format),
-				...(flags.print ? { prompt: flags.print } : {}),
+				...(prompt ? { prompt } : {}),
 				format,
 				inputLines,
 				partial: flags['include-partial-messages'] ?? false,
@@ -150,11 +177,18 @@ export async function run(input: RunInput): Promise<number> {
 			await garuda.close()
 		}
 	} finally {
+		for (const tour of tours) await tour.remove()
 		if (log) {
 			log.write({ at: 'exit' })
 			io.stderr.write(`garuda: the debug log is ${log.path}\n`)
 		}
 	}
+}
+
+/** No model was chosen anywhere; a broken file or a missing key is another matter. */
+async function noModel(garuda: Garuda): Promise<boolean> {
+	const { model, problem } = await garuda.readiness()
+	return model === null && problem?.message === 'No model is chosen.'
 }
 
 function checkWords({ flags, named }: RunInput, format: Format, inputLines: boolean, oneTask: boolean): void {

@@ -8,6 +8,8 @@ export interface StartOptions {
 	/** The user named a model, so nothing else stands in for it. */
 	modelNamed: boolean
 	say(text: string): void
+	/** Prepares the tour: the engine's options for it. */
+	tour?(): Promise<Partial<EngineOptions>>
 	/** A yes or no; anything but a yes is a no. */
 	confirm(question: string): Promise<boolean>
 }
@@ -38,13 +40,11 @@ export async function openChat(o: StartOptions): Promise<{ garuda: Garuda; sessi
 		}
 		await garuda.close()
 		if (going) throw new UserError(problem.message, threeWays)
-		const tour = o.create({ model: 'tour' })
-		const session = await tour.open(o.open).catch(async () => {
-			await tour.close()
-			throw new UserError(problem.message, threeWays)
-		})
+		if (!o.tour) throw new UserError(problem.message, threeWays)
+		const tour = o.create(await o.tour())
+		const session = await tour.open({}).catch((fault: unknown) => failed(tour, fault))
 		o.say(
-			`${problem.message}\nThis is the tour: a rehearsal with fixed answers, not an AI. Say anything to see what a task looks like.\n${threeWays}`,
+			`${problem.message}\nThis is the tour: a fixed script, not an AI, in a scratch copy of this folder. Say "show me" to see what a task looks like.\n${threeWays}`,
 		)
 		return { garuda: tour, session }
 	}

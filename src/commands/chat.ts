@@ -144,8 +144,10 @@ Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 
 			version: this.config.version,
 			createEngine: engine.createEngine,
 			clients: script ? { scripted: () => engine.scriptedFromFile(script) } : {},
+			tour: () => import('../engine/tour/index.ts'),
 			...(record ? { wrapClient: await engine.recordingTo(record) } : {}),
-			replay: async (garuda, id) => (await import('../engine/inspect/index.ts')).replayReport(await garuda.sessions.read(id)),
+			replay: async (garuda, id) =>
+				(await import('../engine/inspect/index.ts')).replayReport(await garuda.sessions.read(id)),
 		})
 	}
 }
