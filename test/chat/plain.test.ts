@@ -37,6 +37,7 @@ function start(
 		made,
 		error: null,
 		done: chat({
+			tour: async () => ({ model: 'tour' }),
 			open: {},
 			version: '0.1.0',
 			home: '/home/u',

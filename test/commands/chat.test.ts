@@ -63,7 +63,7 @@ describe('garuda chat', () => {
 	})
 
 	it('T06 started with nothing on stdin it says what it needs: exit 2, no stack', async () => {
-		const { code, stdout, stderr } = await garuda(['chat'])
+		const { code, stdout, stderr } = await garuda(['chat', '-m', 'anthropic/claude-opus-5-5'])
 		expect([code, stdout]).to.deep.equal([2, ''])
 		expect(stderr)
 			.to.include('No prompt was given')
