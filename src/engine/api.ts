@@ -53,6 +53,10 @@ export interface EngineOptions {
 	tmpdir?: string
 	/** Models that are no provider's, by name (`tour`, `scripted`): chosen only when asked for by that name. */
 	clients?: Record<string, () => Promise<{ client: ModelClient; spec: ModelSpec }>>
+	/** Questions about a project's own configuration at `open`: asked, or (default) only what was agreed to before counts. */
+	consents?: 'ask' | 'pinned'
+	/** The managed policy file; default by platform. */
+	managedPolicy?: string
 	/** Around every model's client, for recording a run. */
 	wrapClient?(client: ModelClient): ModelClient
 	/** One object a line for a debug log; nothing in it is secret. */

@@ -103,14 +103,22 @@ export class RepeatWatch {
 		return this.count >= this.hintAt ? 'hint' : 'go'
 	}
 
-	/** Denials of one tool without an allowed call of it between them: small changes to a denied call are the same circle. */
-	deniedCall(tool: string): 'go' | 'stop' {
-		const count = (this.denied.get(tool) ?? 0) + 1
-		this.denied.set(tool, count)
-		return count >= 3 ? 'stop' : 'go'
+	/**
+	 * Denials with nothing allowed between them: three of one kind (a command's first word, a file) are the same circle
+	 * with small changes, five of any kind are one too.
+	 */
+	deniedCall(tool: string, input: Record<string, unknown>): 'go' | 'stop' {
+		const { command, path } = input
+		const what = typeof command === 'string' ? command.trim().split(/\s+/, 1)[0] : typeof path === 'string' ? path : ''
+		const kind = `${tool} ${what}`
+		const count = (this.denied.get(kind) ?? 0) + 1
+		this.denied.set(kind, count)
+		const all = [...this.denied.values()].reduce((sum, one) => sum + one, 0)
+		return count >= 3 || all >= 5 ? 'stop' : 'go'
 	}
 
-	allowedCall(tool: string): void {
-		this.denied.delete(tool)
+	/** Something was allowed and done: the model is getting on. */
+	allowedCall(): void {
+		this.denied.clear()
 	}
 }

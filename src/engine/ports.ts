@@ -52,6 +52,13 @@ export interface RunSpec {
 	stdin?: string
 	/** Keep stdout and stderr apart in the result. */
 	separate?: boolean
+	/**
+	 * With a host list: may this command (and those running beside it) reach a host that is not on it? Absent: no.
+	 * Called by the proxy while the command runs; never throws.
+	 */
+	reachHost?(host: string, port: number): Promise<boolean>
+	/** Stay off the host list's network even where the session has one. */
+	offline?: boolean
 }
 
 export interface RunResult {
@@ -196,6 +203,34 @@ export interface Redactor {
 	restore(text: string): { text: string; unknown: string[] }
 	/** A value that must never be seen (a key). */
 	add(name: string, value: string): void
+}
+
+// ---------------------------------------------------------------- audit
+
+/** One line of the audit log: what was decided, done or agreed to. Texts are redacted by the log. */
+export interface AuditEntry {
+	kind: 'session' | 'decision' | 'action' | 'consent' | 'policy' | 'mode' | 'undo'
+	callId?: string
+	tool?: string
+	input?: Json
+	/** allow, deny, once, session, cancel; for a consent granted, refused, left_out. */
+	decision?: string
+	reason?: string
+	/** The rule's text with its file and line. */
+	rule?: string
+	key?: string
+	/** Of an action: ok, failed, denied, cancelled. */
+	status?: string
+	detail?: Json
+}
+
+/** The session's chained log. Appends are ordered; a log that cannot be written reports once and, where policy demands it, stops the session. */
+export interface AuditLog {
+	append(entry: AuditEntry): Promise<void>
+	/** The end of a turn: the chain's head goes to the witnesses. Never throws; a witness that fails is reported once. */
+	turnEnd(): Promise<void>
+	onProblem(report: (text: string) => void): void
+	close(): Promise<void>
 }
 
 // ---------------------------------------------------------------- sessions

@@ -234,9 +234,9 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 					input: call.input,
 					reason: outcome.denied ?? '',
 				})
-				if (watch.deniedCall(outcome.name) === 'stop') verdict = 'stop'
+				if (watch.deniedCall(outcome.name, call.input) === 'stop') verdict = 'stop'
 			} else if (outcome.status === 'ok') {
-				watch.allowedCall(outcome.name)
+				watch.allowedCall()
 				for (const key of denials.keys()) if (key.startsWith(`${outcome.key}\n`)) denials.delete(key)
 			}
 		}

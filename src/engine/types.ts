@@ -101,6 +101,8 @@ export interface ApprovalRequest {
 	preview: string
 	warning?: string
 	choices: Choice[]
+	/** Other words for a choice (a consent: `session` means "trust this text from now on"). */
+	labels?: Partial<Record<Choice, string>>
 	/** The rule that, put into settings, would answer this for good; shown with the answer. */
 	lastingRule?: string
 }

@@ -195,6 +195,20 @@ describe('a turn', () => {
 		expect(end.denials.length).to.equal(3)
 	})
 
+	it('P08: goes on over denials of different things, up to five in a row', async () => {
+		const paths = ['a', 'b', 'c', 'd', 'e', 'f']
+		const gate = fakeGate((call) => ({ status: 'denied', denied: 'no', key: String(call.input.path) }))
+		const steps = paths.map((path): Reply => ({ calls: [{ name: 'write_file', input: { path } }] }))
+		const { end, model } = await play(steps, { gate })
+		expect(end.reason).to.equal('repeated_calls')
+		expect(model.requests.length).to.equal(5)
+		const mixed = fakeGate((call) =>
+			call.name === 'write_file' ? { status: 'denied', denied: 'no', key: String(call.input.path) } : {},
+		)
+		const between = steps.flatMap((step, n): Reply[] => [step, { calls: [{ name: 'read', input: { n } }] }])
+		expect((await play([...between, { text: 'ok' }], { gate: mixed })).end.reason).to.equal('done')
+	})
+
 	it('forgets a denial whose same key was allowed later', async () => {
 		let first = true
 		const gate = fakeGate(() => {
