@@ -22,6 +22,44 @@ const denyRead = z
 		},
 	)
 
+/** A place on this machine, never relative: what it is relative to would be a guess. */
+const place = (what: string) =>
+	z
+		.string()
+		.max(4096)
+		.regex(/^(?:\/|~\/)/, { error: 'must be an absolute path or begin with ~/' })
+		.describe(what)
+
+const audit = z.strictObject({
+	enabled: z.boolean().optional().describe('Keep the audit log. Default true.'),
+	checkpoint: place('A file or folder elsewhere that gets the head of each turn.').optional(),
+	witness: z
+		.array(
+			z.union(
+				[
+					z.strictObject({ folder: place('A folder that gets one file a session, appended to.') }),
+					z.strictObject({
+						git: place('A repository that gets a commit a turn on a ref of its own.'),
+						ref: z
+							.string()
+							.regex(/^refs\/garuda\/(?!.*(?:\.\.|\.lock(?:\/|$)|\/\/|\/\.|[./]$))[\w./-]{1,200}$/, {
+								error: 'must be a ref under refs/garuda/',
+							})
+							.optional()
+							.describe('Default refs/garuda/witness.'),
+					}),
+				],
+				{
+					error:
+						'must be {"folder": PATH} or {"git": PATH, "ref": "refs/garuda/NAME"}, with a path that is absolute or begins with ~/',
+				},
+			),
+		)
+		.max(10)
+		.optional()
+		.describe('Second places for the heads of the audit log. User settings only.'),
+})
+
 const schema = z.strictObject({
 	$schema: z.string().optional(),
 	executor: z
@@ -79,6 +117,7 @@ const schema = z.strictObject({
 			keep: z.int().min(1000).max(500_000).optional(),
 		})
 		.optional(),
+	audit: audit.optional().describe('The audit log. User settings only.'),
 	undo: z.boolean().optional().describe('A snapshot before each turn.'),
 	todo: z.boolean().optional().describe('The todo tool.'),
 	effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).optional(),

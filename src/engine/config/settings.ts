@@ -6,6 +6,7 @@ import type { Effort, Json } from '../types.ts'
 import { brokenFile, type JsonFile, readJsonFile } from './json-file.ts'
 import { locate } from './json-place.ts'
 import type { GarudaPaths } from './paths.ts'
+import type { Policy } from './policy.ts'
 import type { SettingsFile } from './settings-schema.ts'
 
 export interface Settings {
@@ -50,6 +51,7 @@ export interface Settings {
 	}
 	/** Tokens: kept free for a reply, and of the newest messages kept as they are. */
 	compaction: { auto: boolean; reserve: number; keep: number }
+	audit: AuditSettings
 	undo: boolean
 	todo: boolean
 	effort?: Effort
@@ -60,7 +62,16 @@ export interface Settings {
 	instructions: boolean
 }
 
-export type Level = 'user' | 'project' | 'flag'
+export type WitnessSpec = { folder: string } | { git: string; ref?: string | undefined }
+
+/** Paths as written: absolute or with ~/. Never from a project. */
+export interface AuditSettings {
+	enabled: boolean
+	checkpoint?: string
+	witness: WitnessSpec[]
+}
+
+export type Level = 'policy' | 'user' | 'project' | 'flag'
 export type RuleList = 'allow' | 'ask' | 'deny' | 'outside'
 
 /** A rule as written, with the place a message can name. */
@@ -79,6 +90,8 @@ export interface LoadedSettings {
 	sources: { file: string; level: 'user' | 'project' }[]
 	/** Parts of the project's file that loosen safety and were left out; null when there are none. */
 	held: Record<string, Json> | null
+	/** Where `held` stands: the bytes that were parsed, and the notice that says it was left out. */
+	heldFrom?: { file: string; bytes: Uint8Array; text: string; notice: string }
 }
 
 /** What holds without any file. Fresh at each call. */
@@ -105,6 +118,7 @@ export const defaultSettings = (): Settings => ({
 	},
 	model: { idleMs: 300_000, noticeMs: 120_000, firstRetryMs: 1000, maxRetryMs: 60_000 },
 	compaction: { auto: true, reserve: 13_000, keep: 20_000 },
+	audit: { enabled: true, witness: [] },
 	undo: true,
 	todo: false,
 	notifications: true,
@@ -129,6 +143,7 @@ export async function loadSettings(
 	const notices: string[] = []
 	const sources: LoadedSettings['sources'] = []
 	let held: LoadedSettings['held'] = null
+	let heldFrom: LoadedSettings['heldFrom']
 	if (user) {
 		sources.push({ file: user.file, level: 'user' })
 		const values = await check(user, notices)
@@ -138,11 +153,17 @@ export async function loadSettings(
 	if (project) {
 		sources.push({ file: project.file, level: 'project' })
 		const values = await check(project, notices)
+		// Where the record of what was done goes is never a project's word, not even a trusted one's.
+		if (values.audit) {
+			notices.push(`${project.file}: "audit" has no effect here; it belongs into ${paths.settings}.`)
+			delete values.audit
+		}
 		held = holdBack(values, settings)
-		if (held)
-			notices.push(
-				`${project.file}: left out, since it loosens safety: ${describe(held)}. Put it into ${paths.settings} to use it.`,
-			)
+		if (held) {
+			const notice = `${project.file}: left out, since it loosens safety: ${describe(held)}. To use it, start garuda in a terminal in this folder, which shows the file and asks; or put it into ${paths.settings}.`
+			notices.push(notice)
+			heldFrom = { file: project.file, bytes: project.bytes, text: project.text, notice }
+		}
 		if (values.undo === false && settings.undo) notices.push(`${project.file} turns undo off.`)
 		tighten(settings, values)
 		addRules(settings, values, project, 'project')
@@ -155,7 +176,7 @@ export async function loadSettings(
 		)
 	for (const list of ['allow', 'ask', 'deny', 'outside'] as const)
 		settings[list] = settings.rules.filter((rule) => rule.list === list).map((rule) => rule.text)
-	return { settings, notices, sources, held }
+	return { settings, notices, sources, held, ...(heldFrom ? { heldFrom } : {}) }
 }
 
 /** The JSON schema (draft 7) of a settings file, for docs and editors. */
@@ -179,7 +200,7 @@ async function realFile(file: string): Promise<string> {
 	}
 }
 
-const groups = ['sandbox', 'env', 'web', 'limits', 'model', 'compaction'] as const
+const groups = ['sandbox', 'env', 'web', 'limits', 'model', 'compaction', 'audit'] as const
 const plain = [
 	'executor',
 	'profile',
@@ -252,7 +273,13 @@ const describe = (held: Record<string, Json>): string =>
 		})
 		.join('; ')
 
-function addRules(settings: Settings, values: SettingsFile, { file, text }: JsonFile, level: 'user' | 'project'): void {
+/** Rule lists of a file, with the line of each; a policy's too. */
+export function addRules(
+	settings: Pick<Settings, 'rules'>,
+	values: Partial<Record<RuleList, string[] | undefined>>,
+	{ file, text }: Pick<JsonFile, 'file' | 'text'>,
+	level: Level,
+): void {
 	for (const list of ['deny', 'ask', 'allow', 'outside'] as const)
 		for (const [index, rule] of (values[list] ?? []).entries()) {
 			const line = Number(locate(text, [list, index]).split(':')[0])

@@ -40,6 +40,36 @@ describe('config: settings', () => {
 		return error as UserError
 	}
 
+	it("secret-04 the audit log is configured by the user only; a project's word on it has no effect and is not held for trust", async () => {
+		const user = {
+			audit: { checkpoint: '~/heads', witness: [{ folder: '/mnt/w' }, { git: '/r', ref: 'refs/garuda/me' }] },
+		}
+		const { settings, notices, held } = await load(user, {
+			audit: { enabled: false, checkpoint: '/dev/null', witness: [] },
+		})
+		expect(settings.audit).to.deep.equal({ enabled: true, ...user.audit })
+		expect(held).to.equal(null)
+		expect(notices).to.have.length(1)
+		expect(notices[0]).to.include('"audit" has no effect here')
+	})
+
+	it('audit places: relative paths, unknown keys and refs that could be a branch are refused with their place', async () => {
+		const refused: object[] = [
+			{ folder: 'rel' },
+			{ git: '/r', ref: 'refs/heads/main' },
+			{ git: '/r', ref: 'refs/garuda/a..b' },
+			{ git: '/r', ref: 'refs/garuda/' },
+			{ git: '/r', ref: '--exec=x' },
+			{ folder: '/a', git: '/b' },
+			{},
+		]
+		for (const one of refused) {
+			const error = await failure(load({ audit: { witness: [{ folder: '/ok' }, one] } }))
+			expect(error.message, JSON.stringify(one)).to.include('audit.witness[1]').and.include('must be')
+		}
+		expect((await failure(load({ audit: { checkpoint: 'heads' } }))).message).to.include('audit.checkpoint: must be')
+	})
+
 	it('without files the defaults hold', async () => {
 		expect(await loadSettings(paths(), root)).to.deep.equal({
 			settings: defaultSettings(),
