@@ -9,10 +9,18 @@ import { bubblewrapFlags } from './bubblewrap.ts'
 import { commandEnvironment } from './environment.ts'
 import { lstat, stat } from './paths.ts'
 import { Pipes } from './pipes.ts'
-import type { Policy, PolicyBuilder } from './policy.ts'
+import type { PolicyBuilder } from './policy.ts'
 import { belonging, descendants, namespaceCount, signalAll } from './processes.ts'
-import { limitedArgv, type ShellCommand, type ShellEnd, type ShellLimits, shellScript } from './shell.ts'
-import { type Control, type Launch, type Outcome, supervise } from './supervise.ts'
+import {
+	limitedArgv,
+	type ShellCommand,
+	type ShellEnd,
+	type ShellLimits,
+	sandboxedShell,
+	shellScript,
+} from './shell.ts'
+import { Standby } from './standby.ts'
+import { type Control, type Launch, type Outcome, start, supervise } from './supervise.ts'
 import { findWall } from './walls.ts'
 import { findingsNote, prepareRoot, type Watch } from './watch.ts'
 
@@ -32,7 +40,8 @@ export interface ExecutorSettings {
 
 export interface BubblewrapSettings extends ExecutorSettings {
 	bwrap: string
-	filter: Uint8Array | null
+	/** The file of the filter, or null where there is none for this CPU. */
+	filter: string | null
 	policy: PolicyBuilder
 	watch: Watch
 }
@@ -45,23 +54,36 @@ export interface SeatbeltSettings extends ExecutorSettings {
 
 /** Commands in bubblewrap; `outside` runs on the host. */
 export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor =>
-	createBase('bubblewrap', settings, (spec, signal, pipes) => runBubblewrap(settings, spec, signal, pipes))
+	createBase('bubblewrap', settings, (pipes) => {
+		const standby = new Standby(inBubblewrap(settings, sandboxedShell()), pipes)
+		return {
+			run: (spec, signal) => runBubblewrap(settings, spec, signal, pipes, standby),
+			close: () => standby.close(),
+		}
+	})
 
 export const createSeatbeltExecutor = (settings: SeatbeltSettings): Executor =>
-	createBase('seatbelt', settings, async (spec, signal, pipes) => {
-		const profile = settings.profile({ readOnly: spec.readOnly === true })
-		const result = await runOnHost(settings, spec, signal, pipes, [settings.sandboxExec, '-p', profile])
-		return withWall(result, [])
-	})
+	createBase('seatbelt', settings, (pipes) => ({
+		async run(spec, signal) {
+			const profile = settings.profile({ readOnly: spec.readOnly === true })
+			const result = await runOnHost(settings, spec, signal, pipes, [settings.sandboxExec, '-p', profile])
+			return withWall(result, [])
+		},
+	}))
 
 /** Commands with the user's rights, in process groups of their own, with the allowlisted environment. */
 export const createHostExecutor = (settings: ExecutorSettings): Executor =>
-	createBase('host', settings, (spec, signal, pipes) => runOnHost(settings, spec, signal, pipes))
+	createBase('host', settings, (pipes) => ({ run: (spec, signal) => runOnHost(settings, spec, signal, pipes) }))
 
-type Run = (spec: RunSpec, signal: AbortSignal, pipes: Pipes) => Promise<RunResult>
+/** What one kind of executor does with a command that is not to run outside. */
+interface Inside {
+	run(spec: RunSpec, signal: AbortSignal): Promise<RunResult>
+	close?(): void
+}
 
-const createBase = (kind: Executor['kind'], settings: ExecutorSettings, inside: Run): Executor => {
+const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (pipes: Pipes) => Inside): Executor => {
 	const pipes = new Pipes(settings.own)
+	const inside = make(pipes)
 	const closing = new AbortController()
 	const running = new Set<Promise<unknown>>()
 	return {
@@ -72,7 +94,7 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, inside: 
 			if (spec.outside && settings.strict) throw new ToolError('The strict profile runs nothing outside the sandbox.')
 			if (!stat(spec.cwd)?.isDirectory()) throw new ToolError(`The working folder is gone: ${spec.cwd}`)
 			const both = AbortSignal.any([signal, closing.signal])
-			const run = spec.outside && kind !== 'host' ? runOnHost(settings, spec, both, pipes) : inside(spec, both, pipes)
+			const run = spec.outside && kind !== 'host' ? runOnHost(settings, spec, both, pipes) : inside.run(spec, both)
 			running.add(run)
 			try {
 				return await run
@@ -82,6 +104,7 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, inside: 
 		},
 		async close() {
 			closing.abort()
+			inside.close?.()
 			await Promise.allSettled(running)
 			pipes.close()
 			rmSync(settings.own, { recursive: true, force: true })
@@ -93,7 +116,7 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, inside: 
 
 /** The first process of the sandbox as the host counts, from the status that bubblewrap writes. */
 const firstProcess = (status: string): number | undefined => {
-	const found = /"child-pid": (\d+)/.exec(status)?.[1]
+	const found = /"child-pid": (\d+)\D/.exec(status)?.[1]
 	return found === undefined ? undefined : Number(found)
 }
 
@@ -103,13 +126,16 @@ const neverStarted = (outcome: Outcome): boolean =>
 
 const bubblewrapControl = (limits: ShellLimits): Control => ({
 	started(status) {
+		const first = firstProcess(status)
+		if (first === undefined) return false
 		// While bubblewrap still mounts, before the command is there: short of memory, the kernel then ends the command
 		// and not the user's editor.
 		try {
-			writeFileSync(`/proc/${firstProcess(status)}/oom_score_adj`, '800')
+			writeFileSync(`/proc/${first}/oom_score_adj`, '800')
 		} catch {
 			// a kernel without it, or ended already
 		}
+		return true
 	},
 	term(pid, status) {
 		const first = firstProcess(status)
@@ -133,11 +159,21 @@ const bubblewrapControl = (limits: ShellLimits): Control => ({
 	},
 })
 
+const inBubblewrap = (settings: BubblewrapSettings, argv: string[]): Launch => ({
+	file: settings.bwrap,
+	args: ['--args', '3', '--', ...argv],
+	// Its first process keeps this environment, readable inside as /proc/1/environ.
+	env: {},
+	cwd: '/',
+	filter: settings.filter ?? '/dev/null',
+})
+
 const runBubblewrap = async (
 	settings: BubblewrapSettings,
 	spec: RunSpec,
 	signal: AbortSignal,
 	pipes: Pipes,
+	standby: Standby,
 ): Promise<RunResult> => {
 	const readOnly = spec.readOnly === true
 	if (!readOnly) prepareRoot(settings.policy.roots[0]!)
@@ -145,22 +181,19 @@ const runBubblewrap = async (
 	const since = Date.now() - 20
 	// A path may vanish between the look at the disk and its mount (a socket, a build's folder): then look again.
 	for (let attempt = 1; ; attempt++) {
-		const known = settings.watch.known()
-		const policy = settings.policy.build({ cwd: spec.cwd, env: spec.env ?? {}, readOnly, ...known })
 		const shell =
 			spec.script === undefined
 				? undefined
 				: shellScript(spec.script, { limits: settings.limits, tmp: settings.tmp, seenTmp: '/tmp', sandboxed: true })
-		const launch: Launch = {
-			file: settings.bwrap,
-			args: ['--args', '3', '--', ...(shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true))],
-			// Its first process keeps this environment, readable inside as /proc/1/environ.
-			env: {},
-			cwd: '/',
-			feeds: feeds(policy, settings.filter),
-			status: true,
-		}
-		const outcome = await supervise(launch, spec, signal, bubblewrapControl(settings.limits), pipes, settings.graceMs)
+		const known = settings.watch.known()
+		const env = { ...spec.env, ...shell?.env }
+		const policy = settings.policy.build({ cwd: spec.cwd, env, readOnly, ...known })
+		const flags = Buffer.from(`${bubblewrapFlags(policy).join('\0')}\0`)
+		const argv = shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true)
+		const alike = shell !== undefined && spec.stdin === undefined && !spec.separate && attempt === 1
+		const child = (alike ? standby.take() : undefined) ?? (await start(inBubblewrap(settings, argv), spec, pipes))
+		const outcome = await supervise(child, flags, spec, signal, bubblewrapControl(settings.limits), settings.graceMs)
+		if (alike) standby.fill()
 		const end = shell?.end()
 		if (neverStarted(outcome)) {
 			const said = `${outcome.output}\n${outcome.stderr}`.trim()
@@ -183,16 +216,6 @@ const runBubblewrap = async (
 		if (outcome.stopped) walled.wall = { wall: 'process', detail: outcome.stopped }
 		return withNotes(walled, notes, spec.separate === true)
 	}
-}
-
-/** For descriptors 3 (flags) and 4 (filter). */
-const feeds = (policy: Policy, filter: Uint8Array | null): Uint8Array[] => {
-	const flags = Buffer.from(
-		bubblewrapFlags(policy)
-			.map((flag) => `${flag}\0`)
-			.join(''),
-	)
-	return [flags, filter ?? Buffer.alloc(0)]
 }
 
 // ---------------------------------------------------------------- host
@@ -245,10 +268,8 @@ const runOnHost = async (
 			GARUDA_RUN: run,
 		},
 		cwd: spec.cwd,
-		feeds: [],
-		status: false,
 	}
-	const outcome = await supervise(launch, spec, signal, control, pipes, settings.graceMs)
+	const outcome = await supervise(await start(launch, spec, pipes), undefined, spec, signal, control, settings.graceMs)
 	return { ...toResult(outcome, shell?.end()), survivors: outcome.left }
 }
 

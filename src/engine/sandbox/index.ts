@@ -14,6 +14,7 @@ import {
 	type ExecutorSettings,
 } from './executor.ts'
 import { createConfigReader } from './git-config.ts'
+import { stat } from './paths.ts'
 import { createPolicyBuilder } from './policy.ts'
 import { type Diagnosis, probe } from './probe.ts'
 import { checkedBubblewrap, findBubblewrap } from './programs.ts'
@@ -78,7 +79,7 @@ export interface ExecutorChoice {
  * itself confined. Throws UserError for options that cannot hold, and where `sandbox` or `strict` cannot be had.
  */
 export const createExecutor = async (options: SandboxOptions): Promise<ExecutorChoice> => {
-	const own = realpathSync.native(mkdtempSync(join(tmpdir(), 'garuda-own-')))
+	const own = ownFolder(options.tmp)
 	try {
 		return await choose(options, own)
 	} catch (error) {
@@ -134,10 +135,11 @@ const tryBubblewrap = async (
 	settings: ExecutorSettings,
 	strict: boolean,
 ): Promise<ExecutorChoice | Diagnosis> => {
-	const filter = seccompFilter(process.arch, { blockUnix: strict || options.blockUnix === true })
+	const filter = filterFile(settings.own, strict || options.blockUnix === true)
 	const policy = createPolicyBuilder({
 		...options,
 		denyRead: options.denyRead ?? [],
+		own: settings.own,
 		...emptyThings(settings.own),
 		tmpBytes: options.limits?.tmpBytes ?? 2 ** 30,
 		filter: filter !== null,
@@ -159,6 +161,24 @@ const tryBubblewrap = async (
 			: '',
 	].filter(Boolean)
 	return { executor, ...(weak.length > 0 ? { notice: `Sandbox: ${weak.join('; ')}.` } : {}) }
+}
+
+/**
+ * Beside the session folder, never in it: commands write that one. Its name begins like the session folder's, so whoever
+ * sweeps what a killed Garuda left takes both.
+ */
+const ownFolder = (tmp: string): string => {
+	const beside = stat(tmp)?.isDirectory() ? realpathSync.native(tmp) : undefined
+	return realpathSync.native(mkdtempSync(beside === undefined ? join(tmpdir(), 'garuda-own-') : `${beside}-own-`))
+}
+
+/** The system-call filter as a file, or null for a CPU without a table. */
+const filterFile = (folder: string, blockUnix: boolean): string | null => {
+	const filter = seccompFilter(process.arch, { blockUnix })
+	if (filter === null) return null
+	const path = join(folder, 'filter')
+	writeFileSync(path, filter, { mode: 0o400, flag: 'wx' })
+	return path
 }
 
 /** What lies over hidden files and folders. */

@@ -53,6 +53,8 @@ export interface PolicyOptions {
 	caches: string[]
 	denyRead: string[]
 	tmpBytes: number
+	/** The executor's own folder: no command may see or change its pipes and its filter. */
+	own: string
 	emptyFile: string
 	emptyFolder: string
 	filter: boolean
@@ -170,7 +172,13 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 				if (target && found) layer.masks.push({ path: target, folder: found.isDirectory() })
 			}
 			for (const folder of homes) for (const path of existing(folder, homeSecrets)) hide(path)
-			for (const path of [...system, ...denied(), ...sockets.slice(0, maxSockets), ...boundSockets(mounts, tmp)])
+			for (const path of [
+				options.own,
+				...system,
+				...denied(),
+				...sockets.slice(0, maxSockets),
+				...boundSockets(mounts, tmp),
+			])
 				hide(path)
 			return {
 				procHidden: hiddenProc,

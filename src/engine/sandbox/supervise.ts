@@ -1,21 +1,30 @@
 // Starts one process and stays with it: output, time limit, abort, the way from TERM to KILL, and what is left at its end.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf, ToolError } from '../errors.ts'
 import type { RunSpec } from '../ports.ts'
 import { BoundedText, decodeInto, throttled } from './output.ts'
-import { type Pipes, textDescriptor } from './pipes.ts'
+import { type OutputPipe, type Pipes, textDescriptor } from './pipes.ts'
 
-/** A child as it will be spawned; `feeds` are written to descriptors 3, 4, …, and `status` adds one more to read. */
+/** A child as it will be spawned. */
 export interface Launch {
 	file: string
 	args: string[]
 	env: Record<string, string>
 	cwd: string
-	feeds: Uint8Array[]
-	status: boolean
+	/** For a sandbox: descriptor 3 takes its flags, 4 is this file (the filter), 5 gives its status. */
+	filter?: string
+}
+
+/** A child that was spawned; one of a sandbox waits for its flags. */
+export interface Started {
+	child: ChildProcess
+	out: OutputPipe | undefined
+	err: OutputPipe | undefined
+	/** Rejects with a ToolError when the program could not be started. */
+	ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
 
 /** What differs between a sandbox and the host. `pid` is the spawned child, which leads its own group. */
@@ -24,8 +33,8 @@ export interface Control {
 	term(pid: number, status: string): void
 	/** Ends everything at once. */
 	kill(pid: number, status: string): void
-	/** The first word on the status pipe. */
-	started?(status: string): void
+	/** New text on the status pipe; true when it needs no more. */
+	started?(status: string): boolean
 	/** Called about every 200 ms: a reason to end the command, or nothing. */
 	check?(pid: number, status: string): string | undefined
 	/** After the child ended: ends what it left behind; how many there were. */
@@ -51,13 +60,60 @@ const checkEveryMs = 200
 /** How long output may take to end after the last process: then whoever still holds the pipe is not waited for. */
 const drainMs = 1_000
 
-/** Runs to the end. Throws ToolError when the program cannot be started. */
-export const supervise = async (
+/** Spawns. Throws ToolError when that fails at once; what fails later is in `ended`. */
+export const start = async (
 	launch: Launch,
-	spec: Pick<RunSpec, 'timeoutMs' | 'maxOutput' | 'onOutput' | 'stdin' | 'separate'>,
+	spec: Pick<RunSpec, 'stdin' | 'separate'>,
+	pipes: Pipes,
+): Promise<Started> => {
+	const out = await pipes.take()
+	const err = spec.separate ? await pipes.take() : out
+	const opened = new Set([out?.write, err?.write])
+	try {
+		const open = (fd: number): number => {
+			opened.add(fd)
+			return fd
+		}
+		const child = spawn(launch.file, launch.args, {
+			env: launch.env,
+			cwd: launch.cwd,
+			// A session and group of its own: no terminal to read from, and one signal reaches all of it.
+			detached: true,
+			stdio: [
+				spec.stdin === undefined ? 'ignore' : open(textDescriptor(spec.stdin)),
+				out?.write ?? 'pipe',
+				err?.write ?? 'pipe',
+				...(launch.filter === undefined ? [] : ['pipe' as const, open(openSync(launch.filter, 'r')), 'pipe' as const]),
+			],
+		})
+		const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
+			child.once('error', (error) => reject(new ToolError(`The command could not be started: ${messageOf(error)}`)))
+			child.once('exit', (code, signal) => resolve({ code, signal }))
+		})
+		ended.catch(() => {}) // heard by whoever supervises it
+		return { child, out, err, ended }
+	} catch (error) {
+		for (const pipe of new Set([out, err])) pipe?.reader.destroy()
+		throw new ToolError(`The command could not be started: ${messageOf(error)}`)
+	} finally {
+		for (const fd of opened) if (fd !== undefined) closeSync(fd)
+	}
+}
+
+/** Ends a child that nobody will supervise. */
+export const discard = ({ child, out, err }: Started): void => {
+	// Before its pipes close: without flags it would only fail, but it shall not even try.
+	child.kill('SIGKILL')
+	for (const stream of [...child.stdio, out?.reader, err?.reader]) stream?.destroy()
+}
+
+/** Stays to the end. `flags` is what a sandbox waits for. Throws ToolError when the program could not be started. */
+export const supervise = async (
+	{ child, out: outPipe, err: errPipe, ended }: Started,
+	flags: Uint8Array | undefined,
+	spec: Pick<RunSpec, 'timeoutMs' | 'maxOutput' | 'onOutput' | 'separate'>,
 	signal: AbortSignal,
 	control: Control,
-	pipes: Pipes,
 	graceMs: number,
 ): Promise<Outcome> => {
 	const started = performance.now()
@@ -65,31 +121,6 @@ export const supervise = async (
 	const out = new BoundedText(max)
 	const err = spec.separate ? new BoundedText(max) : out
 	const progress = spec.onOutput && throttled(spec.onOutput)
-	const outPipe = await pipes.take()
-	const errPipe = spec.separate ? await pipes.take() : outPipe
-	const stdin = spec.stdin === undefined ? undefined : textDescriptor(spec.stdin)
-	let child: ChildProcess
-	try {
-		child = spawn(launch.file, launch.args, {
-			env: launch.env,
-			cwd: launch.cwd,
-			// A session and group of its own: no terminal to read from, and one signal reaches all of it.
-			detached: true,
-			stdio: [
-				stdin ?? 'ignore',
-				outPipe?.write ?? 'pipe',
-				errPipe?.write ?? 'pipe',
-				...launch.feeds.map(() => 'pipe' as const),
-				...(launch.status ? (['pipe'] as const) : []),
-			],
-		})
-	} catch (error) {
-		for (const pipe of new Set([outPipe, errPipe])) pipe?.reader.destroy()
-		throw new ToolError(`The command could not be started: ${messageOf(error)}`)
-	} finally {
-		for (const fd of new Set([stdin, outPipe?.write, errPipe?.write])) if (fd !== undefined) closeSync(fd)
-	}
-
 	const streams: Promise<void>[] = []
 	const readers: Readable[] = []
 	const read = (stream: Readable, onData: (bytes: Uint8Array) => void, onEnd?: () => void) => {
@@ -105,26 +136,21 @@ export const supervise = async (
 	}
 	collect(outPipe?.reader ?? child.stdout!, out)
 	if (!outPipe || errPipe !== outPipe) collect(errPipe?.reader ?? child.stderr!, err)
-	launch.feeds.forEach((bytes, index) => {
-		const feed = child.stdio[3 + index] as Writable
-		feed.on('error', () => {}) // it ended before it had read all: its exit tells
-		feed.end(bytes)
-	})
 	let status = ''
-	if (launch.status)
-		read(child.stdio[3 + launch.feeds.length] as Readable, (bytes) => {
-			const first = status === ''
+	if (flags !== undefined) {
+		const [, , , feed, , words] = child.stdio as readonly unknown[] as (Writable & Readable)[]
+		feed!.on('error', () => {}) // it ended before it had read all: its exit tells
+		feed!.end(flags)
+		let known = false
+		read(words!, (bytes) => {
 			if (status.length < 65_536) status += Buffer.from(bytes).toString('latin1')
-			if (first) control.started?.(status)
+			if (!known) known = control.started?.(status) ?? true
 		})
+	}
 
 	let timedOut = false
 	let cancelled = false
 	let stopped: string | undefined
-	const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
-		child.once('error', (error) => reject(new ToolError(`The command could not be started: ${messageOf(error)}`)))
-		child.once('exit', (code, by) => resolve({ code, signal: by }))
-	})
 	let killer: NodeJS.Timeout | undefined
 	const stop = (gently: boolean) => {
 		if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return

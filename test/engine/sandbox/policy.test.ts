@@ -46,6 +46,7 @@ describe('sandbox: policy', () => {
 			tmpBytes: 1e6,
 			emptyFile: '/e',
 			emptyFolder: '/f',
+			own: '/o',
 			filter: true,
 		}).build({ cwd: fixture.root, env: {}, readOnly, nested: [], sockets: [] })
 
@@ -462,6 +463,7 @@ describe('sandbox: policy', () => {
 				tmpBytes: 1e6,
 				emptyFile: join(fixture.base, 'e'),
 				emptyFolder: join(fixture.base, 'f'),
+				own: fixture.base,
 				filter: true,
 			}).build({
 				cwd: fixture.root,
