@@ -1,6 +1,15 @@
 // What the benches share: a scripted model server on loopback that keeps times, processes of the product and of the floor, tables.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+	chmodSync,
+	existsSync,
+	mkdirSync,
+	mkdtempSync,
+	readFileSync,
+	realpathSync,
+	rmSync,
+	writeFileSync,
+} from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -120,7 +129,11 @@ export function place(files: Record<string, string> = {}): Place {
 		JSON.stringify({ OPENAI_API_KEY: 'sk-bench', ANTHROPIC_API_KEY: 'sk-ant-bench' }),
 		{ mode: 0o600 },
 	)
-	for (const [name, text] of Object.entries({ 'README.md': '# A project\n', 'package.json': '{"name":"x"}\n', ...files }))
+	for (const [name, text] of Object.entries({
+		'README.md': '# A project\n',
+		'package.json': '{"name":"x"}\n',
+		...files,
+	}))
 		writeFileSync(join(root, name), text)
 	execFileSync('git', ['init', '-q', root])
 	execFileSync('git', ['-C', root, 'add', '-A'])
@@ -140,10 +153,7 @@ export interface Timed {
 }
 
 /** Runs Node with arguments to its end; its output is read as fast as it comes and thrown away. */
-export function time(
-	args: string[],
-	o: { cwd: string; env: Record<string, string>; peak?: boolean },
-): Promise<Timed> {
+export function time(args: string[], o: { cwd: string; env: Record<string, string>; peak?: boolean }): Promise<Timed> {
 	const peakFile = join(o.cwd, '..', 'peak')
 	const preload = o.peak ? ['--require', join(here, 'peak.cjs')] : []
 	const started = performance.now()
@@ -213,7 +223,8 @@ export interface Row {
 	peers?: string
 }
 
-const shown = (value: number): string => (value >= 1000 ? Math.round(value).toLocaleString('en') : value >= 100 ? value.toFixed(0) : value.toFixed(1))
+const shown = (value: number): string =>
+	value >= 1000 ? Math.round(value).toLocaleString('en') : value >= 100 ? value.toFixed(0) : value.toFixed(1)
 
 /** Prints the table; with --strict a missed bar is exit code 1. */
 export function report(title: string, rows: Row[]): void {
@@ -236,7 +247,13 @@ export function report(title: string, rows: Row[]): void {
 	}
 	const widths = table[0]!.map((_, column) => Math.max(...table.map((line) => line[column]!.length)))
 	console.log(`\n${title} (node ${process.version})`)
-	for (const line of table) console.log(line.map((cell, i) => cell.padEnd(widths[i]!)).join('  ').trimEnd())
+	for (const line of table)
+		console.log(
+			line
+				.map((cell, i) => cell.padEnd(widths[i]!))
+				.join('  ')
+				.trimEnd(),
+		)
 	if (missed > 0) {
 		console.log(`${missed} bar(s) missed`)
 		if (strict) process.exitCode = 1

@@ -12,7 +12,11 @@ const request = () =>
 		const body = JSON.stringify({ model: 'test', stream: true, max_tokens: 100, messages })
 		const out = http.request(
 			`${base}${anthropic ? '/v1/messages' : '/v1/chat/completions'}`,
-			{ agent, method: 'POST', headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } },
+			{
+				agent,
+				method: 'POST',
+				headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+			},
 			(response) => {
 				response.setEncoding('utf8')
 				let rest = ''
@@ -28,7 +32,8 @@ const request = () =>
 						if (data === '[DONE]') continue
 						const event = JSON.parse(data)
 						if (anthropic) {
-							if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') name = event.content_block.name
+							if (event.type === 'content_block_start' && event.content_block.type === 'tool_use')
+								name = event.content_block.name
 							if (event.type === 'content_block_delta')
 								event.delta.text === undefined ? (json += event.delta.partial_json) : (shown += event.delta.text)
 						} else {

@@ -70,7 +70,7 @@ try {
 				roots: [root],
 				home: '/nonexistent',
 				ignore: true,
-	denied: [],
+				denied: [],
 				pattern: { pattern },
 				context: 0,
 				maxFiles: 1000,

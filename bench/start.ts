@@ -2,7 +2,21 @@
 // npx node --import tsx bench/start.ts [rounds] [--strict]
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { bin, floor, median, modelServer, must, place, product, type Row, report, rounds, time, type Wire, wires } from './common.ts'
+import {
+	bin,
+	floor,
+	median,
+	modelServer,
+	must,
+	place,
+	product,
+	type Row,
+	report,
+	rounds,
+	time,
+	type Wire,
+	wires,
+} from './common.ts'
 
 const n = rounds(15)
 const server = await modelServer()
@@ -60,12 +74,21 @@ try {
 			await run('cold', () => product(at, server, wire))
 		}
 		const row = (what: string, list: typeof first, name: string, more: Partial<Row> = {}) =>
-			rows.push({ what: `${wire}: ${what}`, measured: median(list[name]!), unit: 'ms', floor: median(list.floor!), ...more })
+			rows.push({
+				what: `${wire}: ${what}`,
+				measured: median(list[name]!),
+				unit: 'ms',
+				floor: median(list.floor!),
+				...more,
+			})
 		row('hello, start to first request', first, 'product', {
 			bar: { ratio: wire === 'openai' ? 2.4 : 3 },
 			peers: 'codex 256, pi 402, claude --bare 434, claude 509',
 		})
-		row('whole hello', wall, 'product', { bar: { ratio: 3 }, peers: 'codex 299, pi 430, claude --bare 479, claude 584' })
+		row('whole hello', wall, 'product', {
+			bar: { ratio: 3 },
+			peers: 'codex 299, pi 430, claude --bare 479, claude 584',
+		})
 		row('first request, cold cache', first, 'cold')
 		rows.push({
 			what: `${wire}: the key in the environment costs`,

@@ -4,7 +4,18 @@ import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { LLMock } from '@copilotkit/aimock'
 import { expect } from 'chai'
-import { commit, credentials, garuda, git, journals, lines, type Place, place, records, repository } from '../helpers/cli.ts'
+import {
+	commit,
+	credentials,
+	garuda,
+	git,
+	journals,
+	lines,
+	type Place,
+	place,
+	records,
+	repository,
+} from '../helpers/cli.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
 const file = 'lib/types/urlencoded.js'
@@ -61,7 +72,10 @@ const work: Turn[] = [
 		calls: [call('edit_file', { path: file, old_string: wrong, new_string: right, replace_all: true })],
 	},
 	{ sees: /Edited/, calls: [call('bash', { command: `${test} && node test/test.js` })] },
-	{ sees: /test-types-multipart\.js[\s\S]*exit code 0/, text: 'Mended: the limit of fields holds again, and all tests pass.' },
+	{
+		sees: /test-types-multipart\.js[\s\S]*exit code 0/,
+		text: 'Mended: the limit of fields holds again, and all tests pass.',
+	},
 ]
 
 /** Others' server plays the turns; one that does not see what it waits for says so in its last word. */
@@ -72,7 +86,8 @@ async function server(): Promise<LLMock> {
 		const now = work[turn++]
 		if (!now) return { content: 'too many requests' }
 		const last = JSON.stringify(request.messages.filter((one) => one.role === 'tool').slice(-2)).replaceAll('\\n', '\n')
-		if (now.sees && !now.sees.test(last)) return { content: `turn ${turn} did not see ${now.sees}: ${last.slice(-1500)}` }
+		if (now.sees && !now.sees.test(last))
+			return { content: `turn ${turn} did not see ${now.sees}: ${last.slice(-1500)}` }
 		const calls = (now.calls ?? []).map((one, i) => ({
 			id: `call_${turn}_${i}`,
 			name: one.name,
@@ -102,13 +117,25 @@ describe('a bug fix on a real project', function () {
 			const at = project()
 			expect(bytes(at.root), 'a project of some size').to.be.above(1500)
 			const broken = readFileSync(join(at.root, file), 'utf8')
-			expect(spawnSync(process.execPath, ['test/test-types-urlencoded.js'], { cwd: at.root }).status, 'red before').to.not.equal(0)
+			expect(
+				spawnSync(process.execPath, ['test/test-types-urlencoded.js'], { cwd: at.root }).status,
+				'red before',
+			).to.not.equal(0)
 			const mock = await server()
 			credentials(at.home, { ANTHROPIC_API_KEY: 'sk-ant-journey', OPENAI_API_KEY: 'sk-journey' })
 			try {
 				const ran = await garuda(
 					at,
-					['-p', 'The urlencoded tests fail. Mend the bug.', '-m', model, '--allow', 'edits', '--output-format', 'stream-json'],
+					[
+						'-p',
+						'The urlencoded tests fail. Mend the bug.',
+						'-m',
+						model,
+						'--allow',
+						'edits',
+						'--output-format',
+						'stream-json',
+					],
 					{ env: { ANTHROPIC_BASE_URL: mock.url, OPENAI_BASE_URL: `${mock.url}/v1` }, timeoutMs: 45_000 },
 				)
 				const messages = lines(ran.stdout)
@@ -125,7 +152,9 @@ describe('a bug fix on a real project', function () {
 				)
 
 				// The wrong edit was made and was seen to be wrong.
-				const results = messages.filter((one) => one.type === 'user').map((one) => one.message.content[0].content as string)
+				const results = messages
+					.filter((one) => one.type === 'user')
+					.map((one) => one.message.content[0].content as string)
 				expect(results.filter((text) => /^Edited /.test(text))).to.have.length(2)
 				expect(results.some((text) => /code [1-9]/.test(text))).to.equal(true)
 

@@ -3,7 +3,19 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { bin, credentials, environment, garuda, lines, type Place, place, type Run, start, told, until } from '../helpers/cli.ts'
+import {
+	bin,
+	credentials,
+	environment,
+	garuda,
+	lines,
+	type Place,
+	place,
+	type Run,
+	start,
+	told,
+	until,
+} from '../helpers/cli.ts'
 import { openaiStream, startSse } from '../helpers/sse-server.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
@@ -11,7 +23,11 @@ const say = (text: string, deltas = 1) => ({ steps: [{ text, deltas }] })
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 /** The bin within a line of bash; `GARUDA` in it is the command. */
-function shell(at: Place, line: string, run: Run = {}): Promise<{ code: number | null; stdout: string; stderr: string }> {
+function shell(
+	at: Place,
+	line: string,
+	run: Run = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
 	const command = `${quote(process.execPath)} ${quote(bin)}`
 	const child = spawn('bash', ['-c', line.replaceAll('GARUDA', command)], {
 		cwd: at.root,
@@ -40,7 +56,9 @@ describe('exit codes', function () {
 	})
 
 	it('1 when the turn failed, with the reason on stderr and nothing on stdout', async () => {
-		const ran = await garuda(place(), ['-p', 'hi'], { script: { steps: [{ error: { message: 'the model is gone' } }] } })
+		const ran = await garuda(place(), ['-p', 'hi'], {
+			script: { steps: [{ error: { message: 'the model is gone' } }] },
+		})
 		expect([ran.code, ran.stdout]).to.deep.equal([1, ''])
 		expect(ran.stderr).to.include('the model is gone')
 		const steps = await garuda(place(), ['-p', 'hi', '--max-steps', '1'], {
@@ -83,7 +101,9 @@ describe('exit codes', function () {
 
 	it('1 wins over 3; a reader learns of both', async () => {
 		const ran = await garuda(place(), ['-p', 'x', '--output-format', 'json'], {
-			script: { steps: [{ calls: [{ name: 'write_file', input: { path: 'b', content: '' } }] }, { error: { message: 'gone' } }] },
+			script: {
+				steps: [{ calls: [{ name: 'write_file', input: { path: 'b', content: '' } }] }, { error: { message: 'gone' } }],
+			},
 		})
 		expect(ran.code).to.equal(1)
 		expect(JSON.parse(ran.stdout).permission_denials).to.have.length(1)
@@ -97,7 +117,12 @@ describe('exit codes', function () {
 		it(`${code} after ${name} in the middle of an answer; the result line is there, no child is left`, async () => {
 			const at = place()
 			const running = start(at, ['-p', 'x', '--output-format', 'stream-json'], {
-				script: { steps: [{ calls: [{ name: 'bash', input: { command: 'sleep 77.125 & echo begun; sleep 77.125' } }] }, { text: 'no' }] },
+				script: {
+					steps: [
+						{ calls: [{ name: 'bash', input: { command: 'sleep 77.125 & echo begun; sleep 77.125' } }] },
+						{ text: 'no' },
+					],
+				},
 			})
 			await until(() => running.stdout().includes('tool_use'), running.stderr)
 			await new Promise((done) => setTimeout(done, 300))
@@ -134,7 +159,11 @@ describe('exit codes', function () {
 		const messages = JSON.parse(ran.stdout) as any[]
 		const result = messages.at(-1)
 		expect([ran.code, result.result]).to.deep.equal([3, 'Went on.'])
-		expect(result.permission_denials.map((one: any) => one.tool_name)).to.include.members(['write_file', 'bash', 'read_file'])
+		expect(result.permission_denials.map((one: any) => one.tool_name)).to.include.members([
+			'write_file',
+			'bash',
+			'read_file',
+		])
 		expect(ran.ms, 'no wait').to.be.below(8000)
 		const read = messages.filter((one) => one.type === 'user').find((one) => JSON.stringify(one).includes('read 1'))
 		expect(read, 'a command that asks gets an end of input').to.not.equal(undefined)
@@ -168,15 +197,24 @@ describe('output through pipes', function () {
 		])
 		const size = big.length + 1
 		expect(runs[0]!.stdout.trim()).to.equal(String(size))
-		expect(runs[1]!.stdout.split('\n').map((line) => line.trim())).to.deep.equal(['code 0', 'the end', String(size), ''])
+		expect(runs[1]!.stdout.split('\n').map((line) => line.trim())).to.deep.equal([
+			'code 0',
+			'the end',
+			String(size),
+			'',
+		])
 		expect(runs[2]!.stdout.trim()).to.equal(String(size - 1000))
 		for (const run of runs) expect(run.stderr).to.equal('')
 	})
 
 	it('stream-json of a long answer with pieces ends with its result line through a pipe', async () => {
-		const run = await shell(place(), 'GARUDA -p x --output-format stream-json --include-partial-messages | { sleep 0.5; tail -n 1; }', {
-			script: say(big, 5000),
-		})
+		const run = await shell(
+			place(),
+			'GARUDA -p x --output-format stream-json --include-partial-messages | { sleep 0.5; tail -n 1; }',
+			{
+				script: say(big, 5000),
+			},
+		)
 		expect(JSON.parse(run.stdout)).to.include({ type: 'result', subtype: 'success' })
 	})
 
@@ -220,7 +258,12 @@ describe('output through pipes', function () {
 
 	it('T06 T07 without a terminal there is no escape sequence, whatever TERM says; FORCE_COLOR asks for them, NO_COLOR wins', async () => {
 		const at = place()
-		const script = { steps: [{ calls: [{ name: 'bash', input: { command: "printf '\\033[31mred\\n'; ls --color=always" } }] }, { text: 'a \u001b[31mred\u001b[0m word' }] }
+		const script = {
+			steps: [
+				{ calls: [{ name: 'bash', input: { command: "printf '\\033[31mred\\n'; ls --color=always" } }] },
+				{ text: 'a \u001b[31mred\u001b[0m word' },
+			],
+		}
 		const env = (more: Record<string, string>): Run => ({ script, env: { TERM: 'xterm-256color', ...more } })
 		const [plain, dumb, off, forced, both] = await Promise.all([
 			garuda(at, ['-p', 'x', '--verbose'], env({})),
@@ -247,12 +290,18 @@ describe('the debug log', function () {
 		try {
 			const at = place()
 			credentials(at.home, { OPENAI_API_KEY: 'sk-debug-1234567890' })
-			const ran = await garuda(at, ['-p', 'say xyzzy-prompt with sk-debug-1234567890', '-m', 'openai/gpt-test', '--debug'], {
-				env: { OPENAI_BASE_URL: `${server.url}/v1`, SOME_TOKEN: 'tok-0987654321' },
-			})
+			const ran = await garuda(
+				at,
+				['-p', 'say xyzzy-prompt with sk-debug-1234567890', '-m', 'openai/gpt-test', '--debug'],
+				{
+					env: { OPENAI_BASE_URL: `${server.url}/v1`, SOME_TOKEN: 'tok-0987654321' },
+				},
+			)
 			expect(ran.code).to.equal(0)
 			const path = /the debug log is (\S+)/.exec(ran.stderr)?.[1]
-			expect(path, ran.stderr).to.be.a('string').and.satisfy((one: string) => one.startsWith(join(at.home, '.garuda/logs/')))
+			expect(path, ran.stderr)
+				.to.be.a('string')
+				.and.satisfy((one: string) => one.startsWith(join(at.home, '.garuda/logs/')))
 			expect(statSync(path!).mode & 0o777).to.equal(0o600)
 			const text = readFileSync(path!, 'utf8')
 			for (const secret of ['sk-debug-1234567890', 'tok-0987654321', 'xyzzy']) expect(text).to.not.include(secret)
@@ -270,7 +319,9 @@ describe('the debug log', function () {
 		try {
 			const at = place()
 			credentials(at.home, { OPENAI_API_KEY: 'sk-debug-1234567890' })
-			const ran = await garuda(at, ['-p', 'x', '-m', 'openai/gpt-test', '--debug'], { env: { OPENAI_BASE_URL: `${server.url}/v1` } })
+			const ran = await garuda(at, ['-p', 'x', '-m', 'openai/gpt-test', '--debug'], {
+				env: { OPENAI_BASE_URL: `${server.url}/v1` },
+			})
 			expect(ran.code).to.equal(1)
 			const entries = lines(readFileSync(/the debug log is (\S+)/.exec(ran.stderr)![1]!, 'utf8'))
 			expect(entries.find((one) => one.at === 'end').error).to.include({ status: 400, requestId: 'req_1' })

@@ -42,7 +42,11 @@ const forms = {
 
 let server: SseServer | null = null
 
-async function task(wire: Wire, steps: Handler | Reply[], more: { args?: string[]; at?: Place; files?: Record<string, string> } = {}) {
+async function task(
+	wire: Wire,
+	steps: Handler | Reply[],
+	more: { args?: string[]; at?: Place; files?: Record<string, string> } = {},
+) {
 	server = await startSse(steps)
 	const at = more.at ?? place(more.files ?? { 'a.txt': 'hello\n' })
 	credentials(at.home, { ANTHROPIC_API_KEY: 'sk-ant-x1y2z3', OPENAI_API_KEY: 'sk-x1y2z3' })
@@ -75,9 +79,15 @@ describe('a model server that misbehaves', function () {
 				['resets the connection', { body: [...form.begin('half of '), { reset: true }] }],
 				['cuts the body', { body: [...form.begin('half of '), { cut: true }] }],
 				['ends the body early, and well-formed', { body: form.begin('half of ') }],
-				['answers 429 with retry-after', { status: 429, headers: { 'retry-after-ms': '30' }, body: form.error('rate_limit_error', 'slow down') }],
+				[
+					'answers 429 with retry-after',
+					{ status: 429, headers: { 'retry-after-ms': '30' }, body: form.error('rate_limit_error', 'slow down') },
+				],
 				[`answers ${form.overloaded}`, { status: form.overloaded, body: form.error('overloaded_error', 'Overloaded') }],
-				['answers 500 with a page of HTML', { status: 500, headers: { 'content-type': 'text/html' }, body: '<html>oops</html>' }],
+				[
+					'answers 500 with a page of HTML',
+					{ status: 500, headers: { 'content-type': 'text/html' }, body: '<html>oops</html>' },
+				],
 				['sends an error inside a 200', { body: [...form.begin('half of '), form.inside] }],
 				['sends an error first thing inside a 200', { body: [form.inside] }],
 				['sends bytes that are no event', { body: ['\u0000\u0001garbage\n\n', { reset: true }] }],
@@ -102,14 +112,13 @@ describe('a model server that misbehaves', function () {
 				]
 				for (const [status, type, code] of kinds) {
 					const { ran, result, requests } = await task(wire, [{ status, body: form.error(type, 'no way') }])
-					expect([ran.code, result.is_error, result.subtype, result.error.code, result.error.status], type).to.deep.equal([
-						1,
-						true,
-						'error_during_execution',
-						code,
-						status,
-					])
-					expect(ran.stderr).to.include('no way').and.to.not.match(/\n\s+at /)
+					expect(
+						[ran.code, result.is_error, result.subtype, result.error.code, result.error.status],
+						type,
+					).to.deep.equal([1, true, 'error_during_execution', code, status])
+					expect(ran.stderr)
+						.to.include('no way')
+						.and.to.not.match(/\n\s+at /)
 					expect(requests, 'not tried again').to.have.length(1)
 					await server!.close()
 				}
@@ -130,11 +139,16 @@ describe('a model server that misbehaves', function () {
 					env: { ANTHROPIC_BASE_URL: gone.url, OPENAI_BASE_URL: `${gone.url}/v1` },
 				})
 				expect([ran.code, ran.stdout]).to.deep.equal([1, ''])
-				expect(ran.stderr).to.include('127.0.0.1').and.to.not.match(/\n\s+at /)
+				expect(ran.stderr)
+					.to.include('127.0.0.1')
+					.and.to.not.match(/\n\s+at /)
 			})
 
 			it('fails between two steps: what was done stays, and -c goes on from it', async () => {
-				const first = [form.call('write_file', { path: 'new.txt', content: 'made\n' }), { status: 400, body: form.error('invalid_request_error', 'no more') }]
+				const first = [
+					form.call('write_file', { path: 'new.txt', content: 'made\n' }),
+					{ status: 400, body: form.error('invalid_request_error', 'no more') },
+				]
 				const one = await task(wire, first, { args: ['--allow', 'edits'] })
 				expect(one.ran.code).to.equal(1)
 				await server!.close()
@@ -148,7 +162,9 @@ describe('a model server that misbehaves', function () {
 			it('a redirect is not followed: the key goes to no other host', async () => {
 				const other = await startSse([form.whole('stolen')])
 				try {
-					const { ran, requests } = await task(wire, [{ status: 307, headers: { location: `${other.url}/v1/messages` }, body: '' }])
+					const { ran, requests } = await task(wire, [
+						{ status: 307, headers: { location: `${other.url}/v1/messages` }, body: '' },
+					])
 					expect(ran.code).to.equal(1)
 					expect(requests.length).to.be.at.least(1)
 					expect(other.requests).to.have.length(0)
@@ -167,7 +183,10 @@ describe('a model server that misbehaves', function () {
 	}
 
 	it('the words of a failure inside a stream-json run are on a line of their own', async () => {
-		server = await startSse([{ status: 503, body: '{"error":{"message":"busy"}}' }, { body: openaiStream({ text: answer }) }])
+		server = await startSse([
+			{ status: 503, body: '{"error":{"message":"busy"}}' },
+			{ body: openaiStream({ text: answer }) },
+		])
 		const at = place()
 		credentials(at.home, { OPENAI_API_KEY: 'k' })
 		settings(at.home, { model: { firstRetryMs: 5, maxRetryMs: 10 } })

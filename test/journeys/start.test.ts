@@ -1,6 +1,15 @@
 // The first moments: the key's hand-over, odd homes, an unsupported system, what is loaded and left behind.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+	chmodSync,
+	existsSync,
+	lstatSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	symlinkSync,
+	writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { credentials, garuda, lines, place, repository, settings, start, told, until } from '../helpers/cli.ts'
@@ -22,10 +31,17 @@ describe('the key in the environment', function () {
 	const environ = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8')
 
 	it('is in no environment block while it works, and still reaches the model server', async () => {
-		server = await startSse([{ body: [...openaiStream({ text: 'Hi' }).slice(0, 2), { wait: 1500 }, ...openaiStream({ text: 'Hi' }).slice(2)] }])
+		server = await startSse([
+			{ body: [...openaiStream({ text: 'Hi' }).slice(0, 2), { wait: 1500 }, ...openaiStream({ text: 'Hi' }).slice(2)] },
+		])
 		const at = place()
 		const running = start(at, ['-p', 'x', '-m', 'openai/gpt-test'], {
-			env: { OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: key, OTHER_AUTH_TOKEN: 'other-token-1234', PLAIN: 'kept' },
+			env: {
+				OPENAI_BASE_URL: `${server.url}/v1`,
+				OPENAI_API_KEY: key,
+				OTHER_AUTH_TOKEN: 'other-token-1234',
+				PLAIN: 'kept',
+			},
 		})
 		await until(() => server!.requests.length === 1, running.stderr)
 		const block = environ(running.pid)
@@ -57,7 +73,10 @@ describe('the key in the environment', function () {
 			garuda(at, ['-p', 'look', '--output-format', 'json'], { stdin: 'piped text', script: { steps }, env }),
 			garuda(at, ['-p', 'x', '--nonsense'], { env }),
 			garuda(at, ['-p', 'x'], { script: { steps: [{ error: { message: 'no' } }] }, env }),
-			garuda(at, ['-p', 'x'], { script: { steps: [{ calls: [{ name: 'write_file', input: { path: 'q', content: '' } }] }, { text: 'no' }] }, env }),
+			garuda(at, ['-p', 'x'], {
+				script: { steps: [{ calls: [{ name: 'write_file', input: { path: 'q', content: '' } }] }, { text: 'no' }] },
+				env,
+			}),
 		])
 		expect([piped.code, piped.stdout, JSON.parse(json.stdout).result]).to.deep.equal([0, 'It came.\n', 'It came.'])
 		expect([usage.code, failed.code, denied.code]).to.deep.equal([2, 1, 3])
@@ -91,7 +110,9 @@ describe('the key in the environment', function () {
 		server = await startSse([{ body: openaiStream({ text: 'Hi' }) }])
 		const at = place()
 		credentials(at.home, { OPENAI_API_KEY: 'sk-from-file' })
-		const ran = await garuda(at, ['-p', 'x', '-m', 'openai/gpt-test'], { env: { OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: '' } })
+		const ran = await garuda(at, ['-p', 'x', '-m', 'openai/gpt-test'], {
+			env: { OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: '' },
+		})
 		expect(ran.code, ran.stderr).to.equal(0)
 		expect(server.requests[0]!.headers.authorization).to.equal('Bearer sk-from-file')
 	})
@@ -100,7 +121,7 @@ describe('the key in the environment', function () {
 		const mine = readdirSync('/dev/shm').filter((name) => name.startsWith(`garuda-key-${process.getuid!()}-`))
 		for (const name of mine) {
 			// Another run of this machine may be between its two halves just now.
-			const age = Date.now() - lstatSync(`/dev/shm/${name}`, { throwIfNoEntry: false })!?.mtimeMs
+			const age = Date.now() - lstatSync(`/dev/shm/${name}`, { throwIfNoEntry: false })?.mtimeMs
 			expect(age, name).to.be.below(30_000)
 		}
 	})
@@ -123,7 +144,10 @@ describe('the start', function () {
 	it('says the word for an old Node', async () => {
 		const at = place()
 		const fake = join(at.home, 'old.mjs')
-		writeFileSync(fake, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })\n")
+		writeFileSync(
+			fake,
+			"Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })\n",
+		)
 		const ran = await garuda(at, ['-p', 'x'], { node: ['--import', fake], script })
 		expect(ran.code).to.equal(1)
 		expect(ran.stderr).to.include('22.20')
@@ -147,7 +171,9 @@ describe('the start', function () {
 			expect(version.stdout).to.match(/^garuda\/\d/)
 			if (word) {
 				expect(task.code).to.equal(1)
-				expect(task.stderr).to.match(word).and.to.not.match(/\n\s+at /)
+				expect(task.stderr)
+					.to.match(word)
+					.and.to.not.match(/\n\s+at /)
 			} else expect([task.code, task.stdout], task.stderr).to.deep.equal([0, 'Hello.\n'])
 		})
 
@@ -223,9 +249,14 @@ describe('the start', function () {
 	it('--help loads no command room, no model, no schema library', async () => {
 		const at = place()
 		const loaded = join(at.home, 'loaded')
-		await garuda(at, ['--help'], { node: ['--import', join(repository, 'test/helpers/loaded.mjs')], env: { GARUDA_TEST_LOADED: loaded } })
+		await garuda(at, ['--help'], {
+			node: ['--import', join(repository, 'test/helpers/loaded.mjs')],
+			env: { GARUDA_TEST_LOADED: loaded },
+		})
 		const text = readFileSync(loaded, 'utf8')
-		expect(text).to.include('oclif').and.not.match(/\/engine\/|assemble|anthropic|print-|plain-/)
+		expect(text)
+			.to.include('oclif')
+			.and.not.match(/\/engine\/|assemble|anthropic|print-|plain-/)
 		expect(text.split('\n').filter((line) => line.startsWith('file:')).length).to.be.below(12)
 	})
 })
