@@ -12,6 +12,8 @@ export const bubblewrapFlags = (policy: Policy): string[] => {
 	const flags = [
 		// An own user namespace, and none inside it: no way back to capabilities.
 		...['--unshare-user', '--unshare-all', '--disable-userns'],
+		// Only for a command that was started in the session's own network namespace: the one thing it must not leave.
+		...(policy.network ? ['--share-net'] : []),
 		// As uid 0 bubblewrap keeps every capability: remounting / writable would reach the host.
 		...['--cap-drop', 'ALL'],
 		...['--die-with-parent', '--new-session', '--hostname', 'sandbox'],

@@ -7,6 +7,7 @@ import { ToolError } from '../errors.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
 import { bubblewrapFlags } from './bubblewrap.ts'
 import { commandEnvironment } from './environment.ts'
+import type { Joined, SessionNetwork } from './network.ts'
 import { lstat, stat } from './paths.ts'
 import { Pipes } from './pipes.ts'
 import type { PolicyBuilder } from './policy.ts'
@@ -44,31 +45,82 @@ export interface BubblewrapSettings extends ExecutorSettings {
 	filter: string | null
 	policy: PolicyBuilder
 	watch: Watch
+	/** With a list of hosts. */
+	network?: SessionNetwork | undefined
 }
 
 export interface SeatbeltSettings extends ExecutorSettings {
 	sandboxExec: string
-	/** The profile for one command. */
-	profile(spec: { readOnly: boolean }): string
+	/** The profile for one command; `proxyPort` is the one port of this machine that it reaches. */
+	profile(spec: { readOnly: boolean; proxyPort?: number }): string
+	network?: SessionNetwork | undefined
 }
 
 /** Commands in bubblewrap; `outside` runs on the host. */
 export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor =>
 	createBase('bubblewrap', settings, (pipes) => {
-		const standby = new Standby(inBubblewrap(settings, sandboxedShell()), pipes)
+		// One that waits is in a network namespace already, so there is one for each.
+		const standby = new Map<string, Standby>()
+		const waiting = (prefix: string[]): Standby => {
+			const key = prefix.join(' ')
+			const known = standby.get(key)
+			if (known) return known
+			for (const [other, one] of standby)
+				if (other !== '' && key !== '') {
+					one.close()
+					standby.delete(other)
+				}
+			const made = new Standby(inBubblewrap(settings, prefix, sandboxedShell()), pipes)
+			standby.set(key, made)
+			return made
+		}
 		return {
-			run: (spec, signal) => runBubblewrap(settings, spec, signal, pipes, standby),
-			close: () => standby.close(),
+			run: (spec, signal) => {
+				const run = (joined?: Joined) => runBubblewrap(settings, spec, signal, pipes, waiting, joined)
+				return withNetwork(settings.network, spec, run)
+			},
+			close: () => {
+				for (const one of standby.values()) one.close()
+				settings.network?.close()
+			},
 		}
 	})
 
+/** Lets a command join the session's network where there is one, and says afterwards what it was refused. */
+const withNetwork = async (
+	network: SessionNetwork | undefined,
+	spec: RunSpec,
+	run: (joined?: Joined) => Promise<RunResult>,
+): Promise<RunResult> => {
+	if (!network || spec.offline) return run()
+	const joined = await network.join(spec)
+	if ('reason' in joined) {
+		const note = `[note: it ran without the network of the host list: ${joined.reason}]`
+		return withNotes(await run(), [note], spec.separate === true)
+	}
+	try {
+		const result = await run(joined)
+		const { refused } = joined.client
+		if (refused.length === 0) return result
+		const told = withNotes(result, [`[note: the network refused ${refused.join('; ')}]`], spec.separate === true)
+		if (result.code === 0 || result.cancelled) return told
+		return { ...told, wall: { wall: 'network', detail: refused.join('; ').slice(0, 300) } }
+	} finally {
+		joined.client.end()
+	}
+}
+
 export const createSeatbeltExecutor = (settings: SeatbeltSettings): Executor =>
 	createBase('seatbelt', settings, (pipes) => ({
-		async run(spec, signal) {
-			const profile = settings.profile({ readOnly: spec.readOnly === true })
-			const result = await runOnHost(settings, spec, signal, pipes, [settings.sandboxExec, '-p', profile])
-			return withWall(result, [])
-		},
+		run: (spec, signal) =>
+			withNetwork(settings.network, spec, async (joined) => {
+				const readOnly = spec.readOnly === true
+				const profile = settings.profile({ readOnly, ...(joined && { proxyPort: joined.port }) })
+				const told = joined ? { ...spec, env: { ...joined.env, ...spec.env } } : spec
+				const result = await runOnHost(settings, told, signal, pipes, [settings.sandboxExec, '-p', profile])
+				return withWall(result, [])
+			}),
+		close: () => settings.network?.close(),
 	}))
 
 /** Commands with the user's rights, in process groups of their own, with the allowlisted environment. */
@@ -159,9 +211,9 @@ const bubblewrapControl = (limits: ShellLimits): Control => ({
 	},
 })
 
-const inBubblewrap = (settings: BubblewrapSettings, argv: string[]): Launch => ({
-	file: settings.bwrap,
-	args: ['--args', '3', '--', ...argv],
+const inBubblewrap = (settings: BubblewrapSettings, prefix: string[], argv: string[]): Launch => ({
+	file: prefix[0] ?? settings.bwrap,
+	args: [...prefix.slice(1), ...(prefix.length > 0 ? [settings.bwrap] : []), '--args', '3', '--', ...argv],
 	// Its first process keeps this environment, readable inside as /proc/1/environ.
 	env: {},
 	cwd: '/',
@@ -173,8 +225,11 @@ const runBubblewrap = async (
 	spec: RunSpec,
 	signal: AbortSignal,
 	pipes: Pipes,
-	standby: Standby,
+	waiting: (prefix: string[]) => Standby,
+	joined: Joined | undefined,
 ): Promise<RunResult> => {
+	const prefix = joined?.prefix ?? []
+	const standby = waiting(prefix)
 	const readOnly = spec.readOnly === true
 	if (!readOnly) prepareRoot(settings.policy.roots[0]!)
 	// The disk's clock, not ours: a change in the same tick must count.
@@ -186,12 +241,13 @@ const runBubblewrap = async (
 				? undefined
 				: shellScript(spec.script, { limits: settings.limits, tmp: settings.tmp, seenTmp: '/tmp', sandboxed: true })
 		const known = settings.watch.known()
-		const env = { ...spec.env, ...shell?.env }
-		const policy = settings.policy.build({ cwd: spec.cwd, env, readOnly, ...known })
+		const env = { ...joined?.env, ...spec.env, ...shell?.env }
+		const policy = settings.policy.build({ cwd: spec.cwd, env, readOnly, ...known, network: joined !== undefined })
 		const flags = Buffer.from(`${bubblewrapFlags(policy).join('\0')}\0`)
 		const argv = shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true)
 		const alike = shell !== undefined && spec.stdin === undefined && !spec.separate && attempt === 1
-		const child = (alike ? standby.take() : undefined) ?? (await start(inBubblewrap(settings, argv), spec, pipes))
+		const child =
+			(alike ? standby.take() : undefined) ?? (await start(inBubblewrap(settings, prefix, argv), spec, pipes))
 		const outcome = await supervise(child, flags, spec, signal, bubblewrapControl(settings.limits), settings.graceMs)
 		if (alike) standby.fill()
 		const end = shell?.end()

@@ -14,10 +14,11 @@ import {
 	type ExecutorSettings,
 } from './executor.ts'
 import { createConfigReader } from './git-config.ts'
+import { loopbackNetwork, type NetworkOptions, namespaceNetwork } from './network.ts'
 import { stat } from './paths.ts'
 import { createPolicyBuilder } from './policy.ts'
 import { type Diagnosis, probe } from './probe.ts'
-import { checkedBubblewrap, findBubblewrap } from './programs.ts'
+import { checkedBubblewrap, findBubblewrap, findNsenter } from './programs.ts'
 import { repositoryParts } from './repository.ts'
 import { seatbeltProfile } from './seatbelt.ts'
 import { seccompFilter } from './seccomp.ts'
@@ -26,6 +27,7 @@ import { createWatch } from './watch.ts'
 export { commandEnvironment } from './environment.ts'
 export { createGit, type Git, type GitOptions, type GitResult, type GitRun } from './git.ts'
 export { envAllowed, gitProtected, homeProtected, homeSecrets, rootProtected, systemSecrets } from './names.ts'
+export { type NetworkOptions, networkNote } from './network.ts'
 export { findProgram } from './programs.ts'
 export { findWall } from './walls.ts'
 
@@ -51,6 +53,8 @@ export interface SandboxOptions {
 	blockUnix?: boolean
 	/** More paths or globs to hide: absolute, `~/…` or relative to the root. */
 	denyRead?: string[]
+	/** A host list: commands reach these hosts through Garuda's proxy, in a network namespace of the session. */
+	network?: NetworkOptions | undefined
 	platform?: NodeJS.Platform
 	/** An absolute bubblewrap instead of the fixed places. */
 	bwrap?: string
@@ -151,10 +155,14 @@ const tryBubblewrap = async (
 			fix: 'Install it: sudo apt install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora), sudo pacman -S bubblewrap (Arch).',
 		}
 	const watch = createWatch(policy.roots)
-	const executor = createBubblewrapExecutor({ ...settings, bwrap, filter, policy, watch })
+	const listed = options.network && options.network.hosts.length > 0 ? options.network : undefined
+	const nsenter = listed && findNsenter()
+	const network = listed && nsenter ? namespaceNetwork(listed, { bwrap, nsenter }) : undefined
+	const executor = createBubblewrapExecutor({ ...settings, bwrap, filter, policy, watch, network })
 	const failed = await probe(executor, policy.roots[0]!, filter !== null)
 	if (failed) return failed
 	const weak = [
+		listed && !nsenter ? 'the host list has no effect, for nsenter (util-linux) is not installed' : '',
 		filter === null ? `there is no system-call filter for ${process.arch}` : '',
 		process.getuid?.() === 0
 			? 'Garuda runs as root: the sandbox holds, but what you allow outside it has all rights'
@@ -203,7 +211,7 @@ const trySeatbelt = async (
 	const roots = resolved([options.root, ...options.extraDirs])
 	const home = resolved([options.home])[0] ?? options.home
 	const config = createConfigReader(home)
-	const profile = ({ readOnly }: { readOnly: boolean }) => {
+	const profile = ({ readOnly, proxyPort }: { readOnly: boolean; proxyPort?: number }) => {
 		const repositories = roots.map((root) => repositoryParts(root, home, config))
 		return seatbeltProfile({
 			roots: [...roots, ...repositories.flatMap(({ writable }) => writable)],
@@ -214,6 +222,7 @@ const trySeatbelt = async (
 			protect: repositories.flatMap(({ protect }) => protect),
 			readOnly,
 			blockUnix: strict || options.blockUnix === true,
+			proxyPort,
 		})
 	}
 	try {
@@ -225,7 +234,8 @@ const trySeatbelt = async (
 			fix: 'Start Garuda outside the sandbox or container it runs in.',
 		}
 	}
-	return { executor: createSeatbeltExecutor({ ...settings, sandboxExec, profile }) }
+	const network = options.network && options.network.hosts.length > 0 ? loopbackNetwork(options.network) : undefined
+	return { executor: createSeatbeltExecutor({ ...settings, sandboxExec, profile, network }) }
 }
 
 const seatbeltPath = (pattern: string, root: string, home: string): string => {

@@ -40,6 +40,8 @@ export interface Policy extends Layer {
 	cwd: string
 	env: Record<string, string>
 	filter: boolean
+	/** Started in the session's network namespace, and stays in it; else it gets an empty one of its own. */
+	network?: boolean
 }
 
 export interface PolicyOptions {
@@ -70,6 +72,7 @@ export interface PolicyBuilder {
 		readOnly: boolean
 		nested: string[]
 		sockets: string[]
+		network?: boolean
 	}): Policy
 }
 
@@ -132,7 +135,7 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 
 	return {
 		roots,
-		build({ cwd, env, readOnly, nested, sockets }) {
+		build({ cwd, env, readOnly, nested, sockets, network = false }) {
 			const kind = readOnly ? 'read' : 'write'
 			const repositories = roots.map((root) => repositoryParts(root, home, config))
 			const own = [...new Set([...roots, ...repositories.flatMap(({ writable }) => writable)])]
@@ -141,7 +144,8 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 			)
 			// Some systems keep every program below /run.
 			if (lstat('/run/current-system')) base.push({ kind: 'read', path: '/run/current-system' })
-			if (folders.some((folder) => below(home, folder)) && lstat(home)) base.push({ kind: 'read', path: home })
+			const covered = folders.some((folder) => below(home, folder)) && !own.some((path) => inside(home, path))
+			if (covered && lstat(home)) base.push({ kind: 'read', path: home })
 			const caches = readOnly ? [] : [...options.caches, ...options.writePaths].flatMap((path) => usable(path, home))
 			for (const path of caches) base.push({ kind: 'write', path })
 			for (const path of own) base.push({ kind, path })
@@ -190,6 +194,7 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 				cwd,
 				env: { ...commandEnvironment(options.env, home, options.envAllow), TMPDIR: '/tmp', ...env },
 				filter: options.filter,
+				network,
 			}
 		},
 	}

@@ -24,7 +24,10 @@ set -- /proc/[0-9]*; [ $# -lt 16 ] && [ -e /proc/1/status ] && echo pids
 /** Undefined when the sandbox works. */
 export const probe = async (executor: Executor, cwd: string, hasFilter: boolean): Promise<Diagnosis | undefined> => {
 	try {
-		const result = await executor.run({ script, cwd, timeoutMs: 10_000, readOnly: true }, AbortSignal.timeout(15_000))
+		const result = await executor.run(
+			{ script, cwd, timeoutMs: 10_000, readOnly: true, offline: true },
+			AbortSignal.timeout(15_000),
+		)
 		const lines = new Set(result.output.split('\n'))
 		const wanted = [
 			'CapEff:0000000000000000',

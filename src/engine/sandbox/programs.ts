@@ -25,6 +25,12 @@ export const findBubblewrap = (): string | undefined =>
 		(path) => runnable(path) && trusted(real(path) ?? path, [0]),
 	)
 
+/** util-linux's nsenter, by the same rule. */
+export const findNsenter = (): string | undefined =>
+	['/usr/bin/nsenter', '/bin/nsenter', '/run/current-system/sw/bin/nsenter'].find(
+		(path) => runnable(path) && trusted(real(path) ?? path, [0]),
+	)
+
 /** A bubblewrap that the caller names: absolute, and writable only by root or the user. */
 export const checkedBubblewrap = (path: string): string | undefined =>
 	isAbsolute(path) && runnable(path) && trusted(real(path) ?? path, [0, process.getuid?.() ?? 0]) ? path : undefined

@@ -16,6 +16,8 @@ export interface SeatbeltOptions {
 	protect: string[]
 	readOnly: boolean
 	blockUnix: boolean
+	/** The port of this machine on which Garuda's proxy listens; without it there is no network. */
+	proxyPort?: number | undefined
 }
 
 /** A path as a string of the profile language. Throws on a control character, which no rule can name safely. */
@@ -56,6 +58,10 @@ export const seatbeltProfile = (options: SeatbeltOptions): string => {
 		`(allow mach-lookup${['com.apple.system.notification_center', 'com.apple.system.opendirectoryd.libinfo', 'com.apple.system.opendirectoryd.membership', 'com.apple.system.logger', 'com.apple.logd', 'com.apple.trustd.agent', 'com.apple.bsd.dirhelper', 'com.apple.dyld.introspection'].map((name) => `\n  (global-name ${sbplString(name)})`).join('')})\n`,
 		'(deny appleevent-send)\n(deny lsopen)\n(deny job-creation)\n(deny mach-register)\n(deny system-privilege)\n',
 		'(deny network*)\n',
+		// Only the proxy, which decides on names. A port is a number: no text of it can end the string.
+		options.proxyPort === undefined
+			? ''
+			: `(allow network-outbound (remote ip "localhost:${Math.trunc(options.proxyPort)}"))\n`,
 		...(options.blockUnix ? [] : [rule('allow', 'network-outbound network-bind', [...work, tmp])]),
 		rule('allow', 'file-write*', [...work, tmp]),
 		rule('deny', 'file-write*', kept),

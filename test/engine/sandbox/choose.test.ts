@@ -177,14 +177,18 @@ describe('sandbox: choice', () => {
 	})
 
 	it('leaves nothing in the temporary folder', async () => {
-		const own = () => readdirSync(tmpdir()).filter((name) => name.startsWith('garuda-own-'))
-		const before = own()
+		const own = () => readdirSync(fixture.base).filter((name) => name.startsWith('session-own-'))
+		const loose = () => readdirSync(tmpdir()).filter((name) => name.startsWith('garuda-own-'))
+		const before = loose()
 		const { executor } = await createExecutor(fixture.options())
 		await executor.run({ script: 'cat', stdin: 'x', cwd: fixture.root, timeoutMs: 5_000 }, never)
-		expect(own().length).to.be.above(before.length)
+		expect(own()).to.have.length(1)
+		expect(readdirSync(fixture.tmp).filter((name) => !name.startsWith('garuda-'))).to.deep.equal([])
 		await executor.close()
 		await fails(createExecutor(fixture.options({ root: '/' })))
-		expect(own().filter((name) => !before.includes(name))).to.deep.equal([])
+		await fails(createExecutor(fixture.options({ tmp: join(fixture.base, 'missing') })))
+		expect(own()).to.deep.equal([])
+		expect(loose().filter((name) => !before.includes(name))).to.deep.equal([])
 		expect(readdirSync(fixture.tmp).filter((name) => name.startsWith('.garuda'))).to.deep.equal([])
 	})
 

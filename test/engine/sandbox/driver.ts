@@ -6,8 +6,9 @@ import { attackScripts, runSuite } from './suite.ts'
 const [errand, ...rest] = process.argv.slice(2) as [string, ...string[]]
 const never = new AbortController().signal
 
-if (errand === 'suite') console.log(JSON.stringify(await runSuite('user', attackScripts(rest[0]!), true)))
-else if (errand === 'choose' || errand === 'run') {
+if (errand === 'suite') console.log(JSON.stringify(await runSuite('user', attackScripts(rest[0]!), () => true)))
+else {
+	// choose, run, outside; open leaves the executor open, stay never ends.
 	// root, home, tmp[, script]
 	const [root, home, tmp, script] = rest as [string, string, string, string]
 	for (const path of [root, home, tmp]) mkdirSync(path, { recursive: true })
@@ -23,7 +24,12 @@ else if (errand === 'choose' || errand === 'run') {
 		caches: [],
 	}
 	const { executor, notice, reason } = await createExecutor({ ...options, executor: 'auto', limits: { processes: 40 } })
-	const result = errand === 'run' ? await executor.run({ script, cwd: root, timeoutMs: 10_000 }, never) : undefined
+	const result =
+		errand === 'choose'
+			? undefined
+			: await executor.run({ script, cwd: root, timeoutMs: 10_000, outside: errand === 'outside' }, never)
 	console.log(JSON.stringify({ kind: executor.kind, notice, reason, result }))
-	await executor.close()
+	if (errand === 'open') await new Promise((resolve) => setTimeout(resolve, 100))
+	else if (errand === 'stay') setInterval(() => {}, 1_000)
+	else await executor.close()
 }

@@ -1,6 +1,6 @@
 // What a command sees and writes: the order of mounts, repositories and links, what is found afterwards, and the negative control.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -125,6 +125,44 @@ describe('sandbox: policy', () => {
 		expect(failed).to.be.instanceOf(UserError)
 		for (const bad of ['/', '/proc/self', '/sys'])
 			expect(await run('true', { root: bad }).catch((error) => error)).to.be.instanceOf(UserError)
+	})
+
+	it('proc-28 root = parent of home: the masks of the home hold, and what the next login runs stays', async () => {
+		for (const [root, cwd] of [
+			[fixture.base, fixture.base],
+			[fixture.base, fixture.home],
+			[fixture.home, fixture.home],
+		] as const)
+			for (const readOnly of [false, true]) {
+				const { executor } = await createExecutor(fixture.options({ root }))
+				const script = `touch ${cwd}/made; cat ${fixture.home}/.garuda/k ${fixture.home}/.ssh/k ~/.netrc; ls -A ~/.garuda ~/.ssh; for f in .bashrc .garuda/k .garuda/new .ssh/new .netrc .local/bin/tool; do echo evil >> ${fixture.home}/$f; done; mv ${fixture.home} ${fixture.base}/moved; mv ~/.ssh ~/s2; umount ~/.ssh; cat ~/s2/k ${fixture.base}/moved/.ssh/k; true`
+				const { output } = await executor.run({ script, cwd, timeoutMs: 5_000, readOnly }, never)
+				await executor.close()
+				expect(output, root).to.not.include('SECRETTOKEN')
+				expect(existsSync(join(cwd, 'made')), root).to.equal(!readOnly)
+				rmSync(join(cwd, 'made'), { force: true })
+				for (const name of ['.bashrc', '.garuda/k', '.netrc', '.local/bin/tool'])
+					expect(readFileSync(join(fixture.home, name), 'utf8'), name).to.not.include('evil')
+				for (const name of ['.garuda/new', '.ssh/new', 's2'])
+					expect(existsSync(join(fixture.home, name))).to.equal(false)
+			}
+	})
+
+	it("the executor's own folder is hidden and read-only wherever the session folder lies", async () => {
+		const tmp = join(fixture.root, 'state/session')
+		mkdirSync(tmp, { recursive: true })
+		const { executor } = await createExecutor(fixture.options({ tmp }))
+		const own = readdirSync(join(fixture.root, 'state')).find((name) => name.startsWith('session-own-'))
+		expect(existsSync(join(fixture.root, 'state', own!, 'filter'))).to.equal(true)
+		const script = `cd state/session-own-*; ls -A; for f in *; do echo x > $f; done; cd ..; mv session-own-* o2; rm -rf session-own-*; ls`
+		const { output } = await executor.run({ script, cwd: fixture.root, timeoutMs: 5_000 }, never)
+		expect(output).to.not.match(/filter|empty-|pipe-|o2$/m)
+		expect(output).to.include(own)
+		expect((await executor.run({ script: 'echo fine', cwd: fixture.root, timeoutMs: 5_000 }, never)).output).to.equal(
+			'fine\n',
+		)
+		await executor.close()
+		expect(readdirSync(join(fixture.root, 'state'))).to.deep.equal(['session'])
 	})
 
 	it('decision 13: in a sub-folder git works, and the rest of the repository stays as it is', async () => {
@@ -475,8 +513,8 @@ describe('sandbox: policy', () => {
 			const flags = bubblewrapFlags(policy).filter(
 				(flag, index, all) => flag !== '--json-status-fd' && all[index - 1] !== '--json-status-fd',
 			)
-			expect(await raw([...flags], script)).to.not.include('ESCAPED')
-			expect(await raw([...flags], 'echo STARTED')).to.include('STARTED')
+			const whole = await raw([...flags], `${script}; echo STARTED`)
+			expect(whole).to.include('STARTED').and.not.include('ESCAPED')
 			expect(await raw(drop([...flags]), script)).to.include('ESCAPED')
 		})
 })

@@ -227,7 +227,7 @@ export const probes: Probe[] = [
 	shell('net-24 loopback service of the host', 'exec 3<>/dev/tcp/127.0.0.1/$PORT && head -1 <&3'),
 	perl(
 		'net-02 datagram to a resolver of the host',
-		'use Socket; alarm 2; socket(S, AF_INET, SOCK_DGRAM, 0); send(S, "q", 0, pack_sockaddr_in($ENV{UDPPORT}, inet_aton("127.0.0.1"))); recv(S, my $b, 99, 0); print $b',
+		'use Socket; alarm 1; socket(S, AF_INET, SOCK_DGRAM, 0); send(S, "q", 0, pack_sockaddr_in($ENV{UDPPORT}, inet_aton("127.0.0.1"))); recv(S, my $b, 99, 0); print $b',
 	),
 	unixClient('abstract socket', '"\\0$ENV{ABSTRACT}"'),
 	unixClient('proc-16 Unix socket in /tmp', '$ENV{HOSTSOCK}'),

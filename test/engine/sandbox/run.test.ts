@@ -1,5 +1,5 @@
 // How commands run and end: output, signals, time, what is left behind, inside the sandbox and on the host.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -21,6 +21,11 @@ const gone = async (mark: string) => {
 	for (let tries = 0; tries < 50 && alive(mark); tries++) await delay(10)
 	return !alive(mark)
 }
+/** Whether it handles SIGUSR1 already (bit 10 of the mask). */
+const caught = (pid: number): boolean =>
+	(Number.parseInt(/SigCgt:\s*[0-9a-f]*?([0-9a-f]{4})$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!, 16) &
+		0x200) !==
+	0
 let number = 0
 /** A number of seconds that no other process sleeps. */
 const nap = () => `7${process.pid}.${++number}`
@@ -317,15 +322,72 @@ describe('sandbox: limits and refusals', () => {
 	it('proc-14 when Garuda is killed nothing of the command is left', async () => {
 		const mark = nap()
 		const driver = new URL('./driver.ts', import.meta.url).pathname
-		const child = (await import('node:child_process')).spawn(
+		const child = spawn(
 			process.execPath,
 			[driver, 'run', fixture.root, fixture.home, fixture.tmp, `setsid sleep ${mark} & sleep ${mark}`],
 			{ stdio: 'ignore', env: { PATH: '/usr/bin:/bin', TMPDIR: fixture.base } },
 		)
-		for (let tries = 0; tries < 300 && !alive(`sleep ${mark}$`); tries++) await delay(10)
-		expect(alive(`sleep ${mark}$`)).to.equal(true)
+		for (let tries = 0; tries < 300 && !alive(`^sleep ${mark}$`); tries++) await delay(10)
+		expect(alive(`^sleep ${mark}$`)).to.equal(true)
 		child.kill('SIGKILL')
-		expect(await gone(`sleep ${mark}$`)).to.equal(true)
+		expect(await gone(`^sleep ${mark}$`)).to.equal(true)
+	})
+
+	it('proc-14 outside the sandbox a command may outlive a killed Garuda: it is known by its mark, and close() ends it', async () => {
+		const driver = new URL('./driver.ts', import.meta.url).pathname
+		const marks = [nap(), nap()]
+		const child = spawn(
+			process.execPath,
+			[driver, 'outside', fixture.root, fixture.home, fixture.tmp, `sleep ${marks[0]}`],
+			{ stdio: 'ignore', env: { PATH: '/usr/bin:/bin', TMPDIR: fixture.base } },
+		)
+		for (let tries = 0; tries < 300 && !alive(`^sleep ${marks[0]}$`); tries++) await delay(10)
+		child.kill('SIGKILL')
+		await delay(50)
+		// The documented limit: nobody is left to end it. Its environment still says whose it is.
+		const pid = execFileSync('pgrep', ['-f', `^sleep ${marks[0]}$`], { encoding: 'utf8' }).trim()
+		expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).to.match(/GARUDA_RUN=[0-9a-f]{16}/)
+		process.kill(Number(pid), 'SIGKILL')
+		await use({ executor: 'host' }, async (executor) => {
+			const running = executor.run(
+				{ script: `sleep ${marks[1]} & sleep ${marks[1]}`, cwd: fixture.root, timeoutMs: 9_000 },
+				never,
+			)
+			for (let tries = 0; tries < 300 && !alive(`^sleep ${marks[1]}$`); tries++) await delay(10)
+			await executor.close()
+			expect((await running).cancelled).to.equal(true)
+			expect(await gone(`^sleep ${marks[1]}$`)).to.equal(true)
+		})
+	})
+
+	it('env-10 a command cannot make Garuda listen for a debugger, nor dump its memory', async () => {
+		// A Garuda of its own, for the control sends it a signal that an ordinary process would obey.
+		const victim = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+			stdio: ['ignore', 'ignore', 'pipe'],
+		})
+		let said = ''
+		victim.stderr.on('data', (bytes) => {
+			said += bytes
+		})
+		try {
+			for (let tries = 0; tries < 300 && !caught(victim.pid!); tries++) await delay(10)
+			const reach = `for p in ${victim.pid} ${process.pid}; do kill -USR1 $p && echo REACHED; kill -QUIT $p && echo REACHED; [ -e /proc/$p/mem ] && grep -aq node /proc/$p/comm && echo REACHED; done; (exec 3<>/dev/tcp/127.0.0.1/9229) && echo REACHED; pkill -USR1 node && echo REACHED; kill -USR1 -1; true`
+			await use({}, async (executor) => {
+				for (const readOnly of [false, true]) {
+					const { output } = await executor.run({ script: reach, cwd: fixture.root, timeoutMs: 5_000, readOnly }, never)
+					expect(output).to.not.include('REACHED')
+				}
+			})
+			await delay(50)
+			expect(said).to.equal('')
+			expect(victim.exitCode).to.equal(null)
+			// The control: from outside the same signal makes it listen.
+			execFileSync('kill', ['-USR1', String(victim.pid)])
+			for (let tries = 0; tries < 300 && !said.includes('Debugger listening'); tries++) await delay(10)
+			expect(said).to.match(/Debugger listening|address already in use/)
+		} finally {
+			victim.kill('SIGKILL')
+		}
 	})
 
 	it('proc-25 a root whose name tries to be flags', async () => {
@@ -384,5 +446,112 @@ describe('sandbox: limits and refusals', () => {
 			)
 			expect(readFileSync(join(fixture.home, '.aws/credentials'), 'utf8')).to.equal('LATER')
 		})
+	})
+})
+
+describe('sandbox: the bubblewrap that waits', () => {
+	let fixture: Fixture
+	let executor: Executor
+	const run = (script: string, more: Partial<RunSpec> = {}) =>
+		executor.run({ script, cwd: fixture.root, timeoutMs: 5_000, ...more }, never)
+	/** Children of this process that wait for their flags. */
+	const waiting = (parent = process.pid): number[] => {
+		try {
+			return execFileSync('pgrep', ['-P', String(parent), '-x', 'bwrap'], { encoding: 'utf8' })
+				.trim()
+				.split('\n')
+				.map(Number)
+		} catch {
+			return []
+		}
+	}
+	const ready = async (parent?: number): Promise<number> => {
+		for (let tries = 0; tries < 300 && waiting(parent).length === 0; tries++) await delay(5)
+		expect(waiting(parent)).to.have.length(1)
+		return waiting(parent)[0]!
+	}
+	beforeEach(async () => {
+		fixture = makeFixture()
+		executor = (await createExecutor(fixture.options({ limits: { graceMs: 300 } }))).executor
+	})
+	afterEach(async () => {
+		await executor.close()
+		await fixture.remove()
+	})
+
+	it('is used once, and decides nothing before its command comes: secrets, folders and the environment are of that moment', async () => {
+		rmSync(join(fixture.home, '.aws'), { recursive: true })
+		await run('true')
+		const first = await ready()
+		mkdirSync(join(fixture.home, '.aws'))
+		writeFileSync(join(fixture.home, '.aws/credentials'), 'LATER')
+		mkdirSync(join(fixture.root, '.run'))
+		const { output, cwd, code } = await run(
+			'cat ~/.aws/credentials; echo x > .run/x; echo "$MINE $0"; cd sub; exit 3',
+			{
+				env: { MINE: 'mine' },
+			},
+		)
+		expect(output)
+			.to.match(/No such file/)
+			.and.match(/Read-only/)
+			.and.match(/mine \/bin\/bash\n$/)
+		expect([cwd, code]).to.deep.equal([join(fixture.root, 'sub'), 3])
+		expect(await ready()).to.not.equal(first)
+		// Plan mode is decided then too.
+		expect((await run('touch planned', { readOnly: true })).code).to.equal(1)
+		expect(existsSync(join(fixture.root, 'planned'))).to.equal(false)
+	})
+
+	it('when it was killed, or is taken by another, the command starts its own', async () => {
+		await run('true')
+		process.kill(await ready(), 'SIGKILL')
+		expect(await run('echo fine')).to.include({ output: 'fine\n', code: 0 })
+		await ready()
+		const both = await Promise.all([run('echo a'), run('echo b'), run('cat; echo c', { stdin: 'i' })])
+		expect(both.map(({ output }) => output)).to.deep.equal(['a\n', 'b\n', 'ic\n'])
+	})
+
+	it('ends with the session; a Garuda that only waits for it ends; and with a killed Garuda it ends and runs nothing', async () => {
+		await run('true')
+		const pid = await ready()
+		await executor.close()
+		for (let tries = 0; tries < 100 && waiting().includes(pid); tries++) await delay(5)
+		expect(waiting()).to.deep.equal([])
+		const driver = new URL('./driver.ts', import.meta.url).pathname
+		const start = (errand: string) =>
+			spawn(process.execPath, [driver, errand, fixture.root, fixture.home, fixture.tmp, 'true'], {
+				stdio: 'ignore',
+				env: { PATH: '/usr/bin:/bin', TMPDIR: fixture.base },
+			})
+		const open = start('open')
+		expect(await new Promise((resolve) => open.once('exit', resolve))).to.equal(0)
+		const killed = start('stay')
+		const left = await ready(killed.pid)
+		killed.kill('SIGKILL')
+		for (let tries = 0; tries < 300 && existsSync(`/proc/${left}`); tries++) await delay(5)
+		expect(existsSync(`/proc/${left}`)).to.equal(false)
+	})
+
+	it('without its flags bubblewrap starts no command', () => {
+		const marker = join(fixture.base, 'ran')
+		const ran = spawnSync('/usr/bin/bwrap', ['--args', '0', '--', '/bin/bash', '-c', `touch ${marker}`], {
+			input: '',
+			encoding: 'utf8',
+		})
+		expect(ran.status).to.not.equal(0)
+		expect(existsSync(marker)).to.equal(false)
+	})
+
+	it('the script is the shell itself: lines are counted from 1, and nobody finds it in the environment', async () => {
+		const { output } = await run(
+			'echo "$LINENO"\nnope\nenv | grep -c GARUDA_SCRIPT; sh -c "env" | grep -c GARUDA; echo "[$GARUDA_SCRIPT]"; echo "$#"',
+		)
+		expect(output)
+			.to.match(/^1\n/)
+			.and.match(/line 2: nope: command not found/)
+			.and.match(/\n0\n0\n\[\]\n0\n$/)
+		expect(await run('if')).to.include({ code: 2 })
+		expect((await run('echo $((1+1))', { env: { GARUDA_SCRIPT: 'echo planted' } })).output).to.equal('2\n')
 	})
 })
