@@ -69,4 +69,6 @@ export const expandHosts = (list: readonly string[]): string[] | { error: string
 
 /** Whether a canonical name is on an expanded list; `*.x.y` covers what is below x.y, not x.y itself. */
 export const onList = (hosts: readonly string[], name: string): boolean =>
-	hosts.some((host) => (host.startsWith('*.') ? name.length > host.length - 1 && name.endsWith(host.slice(1)) : host === name))
+	hosts.some((host) =>
+		host.startsWith('*.') ? name.length > host.length - 1 && name.endsWith(host.slice(1)) : host === name,
+	)
