@@ -1,6 +1,16 @@
 // The packed tarball in an empty folder: ten lines run a turn, and nothing of a front end is loaded.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+	cpSync,
+	existsSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	rmSync,
+	statSync,
+	symlinkSync,
+	writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { repository } from '../helpers/cli.ts'
@@ -26,16 +36,22 @@ describe('the engine as a library', function () {
 	this.timeout(120_000)
 	let folder: string
 
-	before(function () {
+	before(() => {
 		// A copy: another run may pack the checkout at the same time.
 		folder = tempDir('garuda-pack-')
 		const copy = join(folder, 'checkout')
 		mkdirSync(copy)
-		const list = readdirSync(repository).filter((name) => !/^(node_modules|pack|\.git|\.garuda|test|bench)$|\.tgz$|^dist-/.test(name))
+		const list = readdirSync(repository).filter(
+			(name) => !/^(node_modules|pack|\.git|\.garuda|test|bench)$|\.tgz$|^dist-/.test(name),
+		)
 		for (const name of list) cpSync(join(repository, name), join(copy, name), { recursive: true })
 		symlinkSync(join(repository, 'node_modules'), join(copy, 'node_modules'))
-		const packed = spawnSync(process.execPath, ['scripts/pack.mjs'], { cwd: copy, encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '' } })
-		if (packed.status !== 0) throw new Error(packed.stderr)
+		const packed = spawnSync(process.execPath, ['scripts/pack.mjs'], {
+			cwd: copy,
+			encoding: 'utf8',
+			env: { ...process.env, NODE_OPTIONS: '' },
+		})
+		if (packed.status !== 0) throw new Error(packed.stdout + packed.stderr)
 		const tarball = join(copy, packed.stdout.trim().split(' ')[0]!)
 		expect(statSync(tarball).size, 'packed tarball').to.be.below(8 * 1024 * 1024)
 		// Installed as npm would lay it out, without asking a registry; its two plugins are not the library's.
@@ -63,13 +79,13 @@ describe('the engine as a library', function () {
 			cwd: app,
 			encoding: 'utf8',
 			timeout: 15_000,
-			env: { PATH: process.env.PATH, HOME: '/nowhere' },
+			env: { PATH: process.env.PATH, HOME: join(app, 'not-here') },
 		})
 		expect(ran.status, ran.stderr).to.equal(0)
 		expect(ran.stdout).to.match(/^Written\.\{"reason":"done"/)
 		expect(ran.stderr).to.equal('')
 		expect(readFileSync(join(app, 'root/made.txt'), 'utf8')).to.equal('by the library\n')
-		expect(existsSync('/nowhere')).to.equal(false)
+		expect(existsSync(join(app, 'not-here'))).to.equal(false)
 	})
 
 	it('importing it loads no Ink, oclif, ACP, model SDK or schema library, touches no stream and starts nothing', () => {
@@ -103,18 +119,37 @@ describe('the engine as a library', function () {
 			join(app, 'typed.ts'),
 			"import { createEngine, type Session } from 'garuda'\nconst g = createEngine({ root: '/', home: '/', env: {}, approver: { ask: async () => ({ choice: 'deny' as const }) } })\nexport const s: Promise<Session> = g.open()\n// @ts-expect-error there is no such option\ncreateEngine({ rooot: 1 })\n",
 		)
-		const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--skipLibCheck', '--types', '']
-		const ran = spawnSync(process.execPath, [join(repository, 'node_modules/typescript7/bin/tsc'), ...flags, 'typed.ts'], { cwd: app, encoding: 'utf8' })
+		const flags = [
+			'--noEmit',
+			'--strict',
+			'--module',
+			'nodenext',
+			'--target',
+			'es2023',
+			'--skipLibCheck',
+			'--types',
+			'',
+		]
+		const ran = spawnSync(
+			process.execPath,
+			[join(repository, 'node_modules/typescript7/bin/tsc'), ...flags, 'typed.ts'],
+			{ cwd: app, encoding: 'utf8' },
+		)
 		expect(ran.status, ran.stdout).to.equal(0)
 	})
 
 	it('holds what a user needs and nothing of the workshop', () => {
 		const root = join(folder, 'app/node_modules/garuda')
 		const names = readdirSync(root, { recursive: true }) as string[]
-		for (const name of ['bin/run.js', 'dist/oclif.js', 'LICENSE', 'README.md', 'CHANGELOG.md', 'oclif.manifest.json']) expect(names).to.include(name)
-		expect(names.filter((name) => /(^|\/)(test|bench|scripts)\/|\.node$|dev\.js$|stamp\.json$|meta\.json$/.test(name))).to.deep.equal([])
+		for (const name of ['bin/run.js', 'dist/oclif.js', 'LICENSE', 'README.md', 'CHANGELOG.md', 'oclif.manifest.json'])
+			expect(names).to.include(name)
+		expect(
+			names.filter((name) => /(^|\/)(test|bench|scripts)\/|\.node$|dev\.js$|stamp\.json$|meta\.json$/.test(name)),
+		).to.deep.equal([])
 		const { dependencies, scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-		expect(Object.keys(dependencies)).to.satisfy((all: string[]) => all.every((name) => name.startsWith('@oclif/plugin-')))
+		expect(Object.keys(dependencies)).to.satisfy((all: string[]) =>
+			all.every((name) => name.startsWith('@oclif/plugin-')),
+		)
 		expect(scripts).to.equal(undefined)
 	})
 })
