@@ -8,6 +8,8 @@ export interface JsonFile {
 	file: string
 	text: string
 	value: unknown
+	/** Exactly what was read and parsed: a consent is pinned to these. */
+	bytes: Uint8Array
 }
 
 export interface ReadOptions {
@@ -63,7 +65,7 @@ function parseJson(file: string, bytes: Uint8Array): JsonFile {
 		)
 	if (text.trim() === '') throw new UserError(`${file}:1:1: is empty.`, 'Write {} into it, or remove it.')
 	try {
-		return { file, text, value: JSON.parse(text) as unknown }
+		return { file, text, value: JSON.parse(text) as unknown, bytes }
 	} catch {
 		const { offset, why } = explain(text)
 		throw new UserError(`${file}:${lineColumn(text, offset)}: ${why}`, keep)

@@ -60,6 +60,8 @@ export interface Settings {
 	notifications: boolean
 	memory: boolean
 	instructions: boolean
+	/** What the team policy holds to, whatever the other fields say; set by `applyPolicy`. */
+	policy?: Policy
 }
 
 export type WitnessSpec = { folder: string } | { git: string; ref?: string | undefined }

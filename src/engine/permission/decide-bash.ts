@@ -31,9 +31,19 @@ export function bashDenied(
 	return null
 }
 
+/** The ask rule that a command, or a path that it names, runs into; an unknown part that could is one. */
+export function askRule({ command, rules, tool, info }: DecideInput): PlacedRule | undefined {
+	return rules.ask.find(
+		(rule) =>
+			toolMatches(rule, tool, info.access) ||
+			command?.shell.commands.some((one) => denyMatches(rule, one) !== 'no') ||
+			command?.paths.some((one) => one.resolved && pathMatches(rule, one.resolved.path, one.access)),
+	)
+}
+
 /** Everything that makes a command ask whatever allow rules and session answers say; null when there is no doubt. */
 export function bashAsked(input: DecideInput): Decision | null {
-	const { command, rules, tool, info } = input
+	const { command, rules } = input
 	const ask = (reason: string, rule?: PlacedRule, warning?: string): Decision => ({
 		decision: 'ask',
 		reason,
@@ -46,14 +56,8 @@ export function bashAsked(input: DecideInput): Decision | null {
 	if (shell.broken !== null) return ask(`the command cannot be read with certainty (${shell.broken})`)
 	const grave = shell.doubts.find((doubt) => doubt.grave)
 	if (grave) return ask(grave.reason)
-	for (const rule of rules.ask) {
-		if (toolMatches(rule, tool, info.access)) return ask(`the ask rule ${ruleName(rule)} asks each time`, rule)
-		if (
-			shell.commands.some((one) => denyMatches(rule, one) !== 'no') ||
-			paths.some((one) => one.resolved && pathMatches(rule, one.resolved.path, one.access))
-		)
-			return ask(`the ask rule ${ruleName(rule)} asks each time`, rule)
-	}
+	const asked = askRule(input)
+	if (asked) return ask(`the ask rule ${ruleName(asked)} asks each time`, asked)
 	const bashRules = rules.deny.filter((rule) => rule.kind === 'bash')
 	for (const rule of bashRules)
 		if (shell.commands.some((one) => denyMatches(rule, one) === 'maybe'))

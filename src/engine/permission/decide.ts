@@ -1,11 +1,13 @@
 // What happens to a call: rules, mode, sensitive paths and session answers made into one decision. Called by the gate.
+import { boundPlace, hostListed, type Policy } from '../config/policy.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ResolvedPath } from '../ports.ts'
 import { hasHidden, hiddenWarning, visible } from '../text.ts'
-import type { CallInfo, Effect, Mode } from '../types.ts'
+import type { CallInfo, Effect, Json, Mode } from '../types.ts'
 import type { CheckedCommand } from './command-paths.ts'
-import { bashAllowed, bashAsked, bashDenied, commandRule } from './decide-bash.ts'
+import { askRule, bashAllowed, bashAsked, bashDenied, commandRule } from './decide-bash.ts'
 import { escapeGlob } from './match.ts'
+import { riskOf } from './risk.ts'
 import { hostMatches, type PlacedRule, pathMatches, type RuleSet, ruleName, toolMatches } from './rules.ts'
 
 export interface DecideInput {
@@ -30,6 +32,8 @@ export interface DecideInput {
 	fixed?: RuleSet
 	/** Folders besides the root that sandboxed commands may write to (temp, caches). */
 	writable?: readonly string[]
+	/** What the team policy says besides its rules. */
+	policy?: Pick<Policy, 'allowOutside' | 'hosts'> | undefined
 }
 
 export interface Decision {
@@ -42,6 +46,8 @@ export interface Decision {
 	warning?: string
 	/** A "session" answer would cover nothing: do not offer it. */
 	onceOnly?: boolean
+	/** What a record of this decision needs so that it can be decided again under other rules (permission/replay). */
+	context?: Json
 }
 
 /**
@@ -55,11 +61,12 @@ export function decide(input: DecideInput): Decision {
 		return deny('it holds a NUL byte, which no command or path can have')
 	const denied = denyRules(input) ?? sensitive(input) ?? planMode(input)
 	if (denied) return denied
-	const decision = effect
+	const decided = effect
 		? decideEffect(input, effect)
 		: info.outside
 			? leaveSandbox(input, command ?? '')
 			: decideCall(input)
+	const decision = withRisk(decided, input)
 	const hidden = [command ?? '', info.key, ...info.paths].some(hasHidden)
 	if (!hidden || decision.decision === 'deny') return decision
 	// What a person could not see they could not have allowed; a plain read changes nothing.
@@ -67,6 +74,12 @@ export function decide(input: DecideInput): Decision {
 	const warning = [decision.warning, hiddenWarning].filter(Boolean).join('\n')
 	const { lastingRule: _, ...rest } = decision
 	return { ...rest, decision: 'ask', reason: 'it holds hidden or control characters', warning }
+}
+
+/** A question about a change that starts something later says so. */
+function withRisk(decision: Decision, { info, effect }: DecideInput): Decision {
+	const risk = decision.decision === 'ask' && info.change && !effect ? riskOf(info.change) : null
+	return risk === null ? decision : { ...decision, warning: [decision.warning, risk].filter(Boolean).join('\n') }
 }
 
 const deny = (reason: string, rule?: PlacedRule): Decision => ({ decision: 'deny', reason, ...origin(rule) })
@@ -152,6 +165,8 @@ function decideEffect(input: DecideInput, effect: Effect): Decision {
 		case 'outside_sandbox':
 			return leaveSandbox(input, effect.command)
 		case 'reach_host': {
+			const beyond = input.policy?.hosts.find((bound) => !hostListed(bound.value, effect.host, effect.port))
+			if (beyond) return deny(`the team policy (${boundPlace(beyond)}) has no such host on its list`)
 			const asked = rules.ask.find((rule) => hostMatches(rule, effect.host, effect.port))
 			if (asked) return ask(`the ask rule ${ruleName(asked)} asks each time`, { ...origin(asked), onceOnly: true })
 			if (sessionKeys.has(key)) return allow('allowed for this session')
@@ -170,9 +185,18 @@ function decideEffect(input: DecideInput, effect: Effect): Decision {
 
 /** Only a rule that is the whole command as written skips this question; allow rules never do. */
 function leaveSandbox(input: DecideInput, command: string): Decision {
-	const { rules, profile, sessionKeys, command: checked } = input
+	const { rules, profile, sessionKeys, command: checked, policy } = input
 	if (profile === 'strict') return deny('the strict profile runs nothing outside the sandbox')
+	if (policy?.allowOutside)
+		return deny(`the team policy (${boundPlace(policy.allowOutside)}) runs nothing outside the sandbox`)
 	const text = command.trim()
+	// The stricter of two rules: what is asked about each time is asked about here too.
+	const asked = askRule(input)
+	if (asked)
+		return ask(`the ask rule ${ruleName(asked)} asks each time, and it would run outside the sandbox`, {
+			...origin(asked),
+			onceOnly: true,
+		})
 	const clean = !hasHidden(text) && (checked === undefined || (checked.shell.broken === null && !checked.shell.rough))
 	const rule = clean ? rules.outside.find((one) => one.text === text) : undefined
 	if (rule)

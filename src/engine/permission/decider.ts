@@ -1,14 +1,16 @@
 // A session's decisions: settings' rules parsed once, each call's command read and its paths resolved, then `decide`.
+import { boundPlace } from '../config/policy.ts'
 import type { RuleText, Settings } from '../config/settings.ts'
 import { UserError } from '../errors.ts'
 import type { Files } from '../ports.ts'
 import type { CallInfo, Effect, Mode } from '../types.ts'
 import { checkCommand } from './command-paths.ts'
+import { decisionContext } from './context.ts'
 import { type Decision, decide } from './decide.ts'
 import { type PlacedRule, type RuleSet, ruleSet } from './rules.ts'
 
 export interface DeciderDeps {
-	settings: Pick<Settings, 'rules' | 'profile'>
+	settings: Pick<Settings, 'rules' | 'profile' | 'policy'>
 	root: string
 	home: string
 	files: Pick<Files, 'resolve'>
@@ -63,9 +65,17 @@ export function createDecider(deps: DeciderDeps): Decider {
 			'For example --allow "bash(npm test)" or --allow edits.',
 		)
 	const { writable = ['/tmp', '/var/tmp', '/private/tmp'] } = deps
+	const { policy } = settings
+	const notices = problems.map((one) => `${one.text} It has no effect.`)
+	// What the command line or a session answer allows is the user's word as well.
+	const noAllow = policy?.allowRules
+	if (noAllow && flags.length > 0) {
+		fixed.rules.allow = []
+		notices.push(`Team policy (${boundPlace(noAllow)}, ${noAllow.field}): --allow has no effect.`)
+	}
 
 	return {
-		notices: problems.map((one) => `${one.text} It has no effect.`),
+		notices,
 		set: rules,
 		async decide({ keys, cwd, effect, ...call }) {
 			const { info } = call
@@ -76,8 +86,9 @@ export function createDecider(deps: DeciderDeps): Decider {
 					: checkCommand(command, { cwd: cwd ?? root, home, resolve: (path) => files.resolve(path) }),
 				Promise.all(info.paths.map((path) => files.resolve(path))),
 			])
-			return decide({
+			const decision = decide({
 				...call,
+				acceptEdits: call.acceptEdits && !noAllow,
 				...(effect ? { effect } : {}),
 				...(checked ? { command: checked } : {}),
 				profile: settings.profile,
@@ -86,7 +97,9 @@ export function createDecider(deps: DeciderDeps): Decider {
 				resolved,
 				sessionKeys: keys,
 				writable,
+				policy,
 			})
+			return { ...decision, context: decisionContext({ ...call, effect, cwd: cwd ?? root }, decision, root) }
 		},
 		rules() {
 			const list = (kind: string, placed: readonly (PlacedRule | RuleSet['outside'][number])[]) =>

@@ -47,6 +47,15 @@ export const emptyRules = (): RuleSet => ({ deny: [], ask: [], allow: [], outsid
 const readTools = new Set(['read', 'read_file', 'grep', 'glob', 'list', 'search'])
 const writeTools = new Set(['edit', 'write', 'edit_file', 'write_file'])
 
+/** Tools by name, those of later rooms too: a team's rule about a name that nothing has would hold nobody to anything. */
+const toolNames = new Set([
+	...readTools,
+	...writeTools,
+	...['bash', 'host', 'edits', 'remember', 'todo_write', 'web_fetch', 'web_search', 'process_manager'],
+	...['agent', 'explore', 'skill', 'delegate_expert', 'symbols', 'diagnostics'],
+])
+const knownTool = ({ tool }: Rule): boolean => toolNames.has(tool) || tool.startsWith('mcp__') || tool.includes('*')
+
 /** One rule's text to its parts, or why it is none. */
 export function parseRule(source: string): Rule | { error: string } {
 	const text = source.trim()
@@ -96,6 +105,13 @@ export function ruleSet(
 		if (rule.kind === 'edits' && list !== 'allow') {
 			problems.push({
 				text: `${file}:${line}: "edits" is for allow only; write edit for all changes of files.`,
+				fatal: true,
+			})
+			continue
+		}
+		if (one.level === 'policy' && !knownTool(rule)) {
+			problems.push({
+				text: `${file}:${line}: ${list}: the rule "${one.text}" cannot be enforced: there is no tool "${rule.tool}".`,
 				fatal: true,
 			})
 			continue
