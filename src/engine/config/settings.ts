@@ -162,7 +162,7 @@ export async function loadSettings(
 		}
 		held = holdBack(values, settings)
 		if (held) {
-			const notice = `${project.file}: left out, since it loosens safety: ${describe(held)}. To use it, start garuda in a terminal in this folder, which shows the file and asks; or put it into ${paths.settings}.`
+			const notice = `${project.file}: left out, since it loosens safety: ${describe(held)}. It counts once you agree to it, or from ${paths.settings}.`
 			notices.push(notice)
 			heldFrom = { file: project.file, bytes: project.bytes, text: project.text, notice }
 		}

@@ -1,0 +1,53 @@
+// The settings that a session really runs on: files, then consents, then the team policy. For the engine, and for whoever explains it.
+import { type ApplyPlaces, applyPolicy } from '../config/apply-policy.ts'
+import { grantHeld, type HeldKind, heldParts } from '../config/held.ts'
+import type { GarudaPaths } from '../config/paths.ts'
+import { loadPolicy, type Policy, policyPlaces } from '../config/policy.ts'
+import { type LoadedSettings, loadSettings } from '../config/settings.ts'
+import type { TrustStore } from './trust.ts'
+
+export interface EffectiveOptions {
+	paths: Pick<GarudaPaths, 'home' | 'settings' | 'project'>
+	/** The real path of the working root. */
+	root: string
+	/** The user's home folder. */
+	home: string
+	platform: string
+	/** Another managed policy file than the platform's, and who must own it. */
+	managedPolicy?: string
+	policyOwner?: number
+	trust: TrustStore
+	/** The hosts that a name of a host list stands for. */
+	expandHost?: ApplyPlaces['expandHost']
+}
+
+export interface Effective extends LoadedSettings {
+	policy: Policy | null
+}
+
+/**
+ * The same for every front end. The policy is read first: a broken one stops Garuda before anything is asked; and applied
+ * last: neither the user nor what they agreed to gets around it.
+ */
+export async function effectiveSettings(o: EffectiveOptions, signal: AbortSignal): Promise<Effective> {
+	const places = policyPlaces(o.paths, o.platform, o.managedPolicy)
+	const { policy, notices } = await loadPolicy(
+		o.policyOwner === undefined ? places : { ...places, owner: o.policyOwner },
+	)
+	const loaded = await loadSettings(o.paths, o.root)
+	const granted: HeldKind[] = []
+	const { heldFrom } = loaded
+	if (heldFrom)
+		for (const { kind, text } of heldParts(loaded)) {
+			const artefact = { kind, root: o.root, name: 'settings.json', path: heldFrom.file, text, bytes: heldFrom.bytes }
+			if ((await o.trust.consent(artefact, signal)) === 'granted') granted.push(kind)
+		}
+	const trusted = grantHeld(loaded, granted)
+	const { settings, notices: tightened } = applyPolicy(trusted, policy, {
+		root: o.root,
+		home: o.home,
+		...(o.expandHost ? { expandHost: o.expandHost } : {}),
+	})
+	const told = [...notices, ...trusted.notices, ...o.trust.notices(), ...tightened]
+	return { ...trusted, settings, policy, notices: told }
+}
