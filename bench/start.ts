@@ -59,8 +59,8 @@ try {
 			server.play(hello)
 			const before = server.exchanges.length
 			const timed = must(await start())
-			;(first[name] ??= []).push(server.exchanges[before]!.arrived - timed.started)
-			;(wall[name] ??= []).push(timed.wall)
+			first[name] = [...(first[name] ?? []), server.exchanges[before]!.arrived - timed.started]
+			wall[name] = [...(wall[name] ?? []), timed.wall]
 		}
 		for (let i = 0; i < 2; i++) await run('warm up', () => product(at, server, wire))
 		for (let i = 0; i < n; i++) {

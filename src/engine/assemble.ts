@@ -150,6 +150,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		],
 	})
 	notices.push(...decider.notices)
+	const mode: Mode = options.mode ?? resumed?.mode ?? 'build'
 	const keep = !how.ephemeral
 	const header = async (): Promise<SessionHeader> => ({
 		version: 1,
@@ -163,13 +164,14 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		garuda: options.version ?? '0',
 	})
 	const openJournal = async (): Promise<SessionWriter> => {
-		if (!resumed) return (await openStore()).create(await header())
-		await resumed.writer.append({ type: 'resume', time: clock.now(), model: model.name })
-		return resumed.writer
+		const writer = resumed?.writer ?? (await (await openStore()).create(await header()))
+		if (resumed) await writer.append({ type: 'resume', time: clock.now(), model: model.name })
+		// A later resume without a flag must not find itself with more rights than this one had.
+		if (mode !== (resumed?.mode ?? 'build')) await writer.append({ type: 'mode', time: clock.now(), mode })
+		return writer
 	}
 
 	const undo = settings.undo && keep ? await undoStore(a) : null
-	const mode: Mode = options.mode ?? resumed?.mode ?? 'build'
 	const session: LiveSession = new LiveSession({
 		id: resumed?.header.id ?? id,
 		root,
