@@ -160,11 +160,13 @@ function planMode({ mode, info, effect, sandboxed }: DecideInput): Decision | nu
 
 function decideEffect(input: DecideInput, effect: Effect): Decision {
 	const { rules, fixed, sessionKeys } = input
-	const key = effectKey(effect)
+	const key = sessionKey(input.info, effect)
 	switch (effect.type) {
 		case 'outside_sandbox':
 			return leaveSandbox(input, effect.command)
 		case 'reach_host': {
+			if (input.info.key.startsWith(askedEachTime))
+				return ask('this address could carry data out, so it is asked about each time', { onceOnly: true })
 			const beyond = input.policy?.hosts.find((bound) => !hostListed(bound.value, effect.host, effect.port))
 			if (beyond) return deny(`the team policy (${boundPlace(beyond)}) has no such host on its list`)
 			const asked = rules.ask.find((rule) => hostMatches(rule, effect.host, effect.port))
@@ -172,6 +174,8 @@ function decideEffect(input: DecideInput, effect: Effect): Decision {
 			if (sessionKeys.has(key)) return allow('allowed for this session')
 			const rule = [...rules.allow, ...(fixed?.allow ?? [])].find((one) => hostMatches(one, effect.host, effect.port))
 			if (rule) return allow(`the rule ${ruleName(rule)} allows the host`, rule)
+			const whole = input.info.kind === 'fetch' ? wholeTool(input) : undefined
+			if (whole) return allow(`the rule ${ruleName(whole)} allows the tool`, whole)
 			const name = effect.port === 443 || effect.port === 80 ? effect.host : `${effect.host}:${effect.port}`
 			return ask('this host is on no list', { lastingRule: `allow: host(${name})` })
 		}
@@ -182,6 +186,9 @@ function decideEffect(input: DecideInput, effect: Effect): Decision {
 			return ask(`the command would get the value of ${effect.name}`)
 	}
 }
+
+const wholeTool = ({ tool, info, rules, fixed }: DecideInput): PlacedRule | undefined =>
+	[...rules.allow, ...(fixed?.allow ?? [])].find((rule) => rule.tool === tool && toolMatches(rule, tool, info.access))
 
 /** Only a rule that is the whole command as written skips this question; allow rules never do. */
 function leaveSandbox(input: DecideInput, command: string): Decision {
@@ -256,6 +263,8 @@ function decideCall(input: DecideInput): Decision {
 				? allow('it has no effect')
 				: ask('what it does is not known here', { lastingRule: `allow: ${tool}` })
 		default:
+			// Its host is decided when it is about to be reached, hop by hop.
+			if (tool === 'web_fetch' && info.kind === 'fetch') return allow('each host is decided before it is reached')
 			return ask('it reaches beyond this machine', { lastingRule: `allow: ${tool}` })
 	}
 }
@@ -289,10 +298,13 @@ export const effectKey = (effect: Effect): string => {
 	}
 }
 
-/** The key to remember after a "session" answer to a call or an effect. */
+/** A call whose key begins so is asked about whenever it reaches a host: no rule and no earlier answer covers it. */
+export const askedEachTime = 'each-time:'
+
+/** The key to remember after a "session" answer to a call or an effect. What a page fetch may reach, a command may not. */
 export const sessionKey = (info: CallInfo, effect?: Effect): string =>
 	effect
-		? effectKey(effect)
+		? `${effect.type === 'reach_host' && info.kind === 'fetch' ? 'fetch:' : ''}${effectKey(effect)}`
 		: info.outside && info.command !== undefined
 			? effectKey({ type: 'outside_sandbox', command: info.command, wall: 'asked', detail: '' })
 			: info.key

@@ -135,6 +135,8 @@ export const bashTool: Tool<Input, Data> = {
 	async run({ data }, ctx): Promise<ToolResult> {
 		const { command, timeoutMs } = data
 		const notes = [...data.notes]
+		/** Hosts that the person or a rule said no to, and why. */
+		const refused = new Map<string, string>()
 		const run = async (outside: boolean): Promise<RunResult> => {
 			const start = await startCwd(ctx)
 			notes.push(...start.notes)
@@ -149,6 +151,11 @@ export const bashTool: Tool<Input, Data> = {
 					// Progress bars shrink to a fraction when shown: keep more than will be passed on.
 					maxOutput: Math.max(30_000, ctx.limits.resultChars) * 8,
 					onOutput: progress.take,
+					reachHost: async (host, port) => {
+						const { allowed, reason } = await ctx.request({ type: 'reach_host', host, port })
+						if (!allowed) refused.set(port === 443 ? host : `${host}:${port}`, reason)
+						return allowed
+					},
 				},
 				ctx.signal,
 			)
@@ -163,6 +170,9 @@ export const bashTool: Tool<Input, Data> = {
 		if (result.wall && !data.outside && !result.cancelled && !ctx.signal.aborted) {
 			const { wall, detail } = result.wall
 			if (ctx.mode === 'plan') notes.push(`the sandbox stopped it (${wall}): in plan mode commands only read`)
+			// A no to a host is no reason to ask for all of them.
+			else if (wall === 'network' && refused.size > 0)
+				for (const [host, reason] of refused) notes.push(`${host} was not reached. ${reason}`)
 			else {
 				const answer = await ctx.request({ type: 'outside_sandbox', command, wall, detail })
 				if (answer.allowed && !ctx.signal.aborted) {

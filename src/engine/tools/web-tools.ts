@@ -1,0 +1,50 @@
+// The web tools of a session, made from the user's settings and files. Called where the session's tools are put together.
+import { readFile } from 'node:fs/promises'
+import type { GarudaPaths } from '../config/paths.ts'
+import { UserError } from '../errors.ts'
+import { createHttp } from '../net/http.ts'
+import type { Tool } from '../ports.ts'
+import type { FetchOptions } from '../web/fetch.ts'
+import { type ClaudeSearch, readSearchConfig } from '../web/search-config.ts'
+import { webFetchTool } from './web-fetch.ts'
+import { webSearchTool } from './web-search.ts'
+
+export interface WebToolsOptions {
+	/** Settings: `enabled` false leaves out web_fetch. */
+	web: { enabled?: boolean; allowLocalhost: boolean }
+	/** A PEM file trusted besides the usual roots (settings: model.ca). */
+	ca?: string | undefined
+	paths: Pick<GarudaPaths, 'home'>
+	env: Record<string, string | undefined>
+	credentials: Record<string, string>
+	fetch?: FetchOptions
+}
+
+export interface WebTools {
+	tools: Tool[]
+	/** Claude's own search as the user configured it; whoever builds requests asks once a session and adds `claudeSearchTool`. */
+	claude: ClaudeSearch | null
+	notices: string[]
+	close(): void
+}
+
+/** web_fetch unless it is off; web_search where ~/.garuda/search.json names a service. Throws UserError for a broken file. */
+export const webTools = async (options: WebToolsOptions): Promise<WebTools> => {
+	const { web, env } = options
+	const [config, ca] = await Promise.all([
+		readSearchConfig(options.paths, env, options.credentials),
+		options.ca === undefined
+			? undefined
+			: readFile(options.ca, 'utf8').catch(() => {
+					throw new UserError(
+						`The certificates in ${options.ca} cannot be read.`,
+						'Mend model.ca in ~/.garuda/settings.json.',
+					)
+				}),
+	])
+	const tools: Tool[] = []
+	if (web.enabled !== false) tools.push(webFetchTool({ allowLocalhost: web.allowLocalhost, ca, ...options.fetch }))
+	const http = config?.backend ? createHttp({ env, ...(ca !== undefined && { ca }) }) : null
+	if (config?.backend && http) tools.push(webSearchTool(config.backend, http))
+	return { tools, claude: config?.claude ?? null, notices: config?.notices ?? [], close: () => http?.close() }
+}

@@ -1,0 +1,18 @@
+// Words or data: what of an address or a search query looks like something that is being carried out. Used by web_fetch and web_search.
+
+const word = /^(?:[A-Z]?[a-z]{2,19}|[A-Z]{1,8}|\d{1,4}|v\d+)$/
+
+/**
+ * Whether a run of letters, digits and `+/=_-` is more likely encoded data than names: hex, digits, or mixed in a way that
+ * words joined by hyphens or camelCase are not.
+ */
+export const looksEncoded = (run: string): boolean => {
+	if (/^[0-9a-f]+$/i.test(run)) return true
+	const parts = run.split(/[-_/+=]+|(?<=[a-z])(?=[A-Z])/).filter((part) => part !== '')
+	if (parts.every((part) => word.test(part)) && run.length / parts.length >= 3.5) return false
+	return true
+}
+
+/** The first run of at least `length` characters that looks encoded, or null. */
+export const encodedRun = (text: string, length: number): string | null =>
+	(text.match(/[A-Za-z0-9+/=_-]+/g) ?? []).find((run) => run.length >= length && looksEncoded(run)) ?? null
