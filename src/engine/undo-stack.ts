@@ -31,8 +31,11 @@ interface Taken {
 	note?: string
 }
 
-/** Milliseconds from a prompt to the start of what only a command or a change will need. */
-const warmUpMs = 40
+/**
+ * Milliseconds from a prompt to the start of what only a command or a change will need: after the request went out on a slow
+ * machine too (a first one loads its provider's code), and still long before a model's first call.
+ */
+const warmUpMs = 250
 
 export class UndoStack {
 	turns: Turnmark[]
