@@ -193,8 +193,10 @@ const bubblewrapControl = (limits: ShellLimits): Control => ({
 		const first = firstProcess(status)
 		// Not bubblewrap itself: it would take the sandbox down before the command could clean up after itself. Its first
 		// process has no handler, and the kernel drops TERM for it.
-		if (first === undefined) signalAll([-pid], 'SIGKILL')
-		else signalAll(descendants(first), 'SIGTERM')
+		const inside = first === undefined ? [] : descendants(first)
+		// Before the command is there, nobody has anything to clean up.
+		if (inside.length === 0) this.kill(pid, status)
+		else signalAll(inside, 'SIGTERM')
 	},
 	kill(pid, status) {
 		// With its first process, a namespace ends as a whole, daemons in sessions of their own too.

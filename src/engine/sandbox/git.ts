@@ -1,6 +1,8 @@
 // Garuda's own git, for snapshots, branches and diffs: it reads a repository and never runs what a repository says.
 import { spawn } from 'node:child_process'
+import { isAbsolute, join } from 'node:path'
 import { messageOf, ToolError } from '../errors.ts'
+import { lstat, smallFile } from './paths.ts'
 import { findProgram } from './programs.ts'
 
 export interface GitOptions {
@@ -20,6 +22,8 @@ export interface GitRun {
 	workTree?: string
 	index?: string
 	input?: string | Uint8Array
+	/** More settings, below those that are fixed here. */
+	config?: readonly [key: string, value: string][]
 	signal?: AbortSignal
 	timeoutMs?: number
 	/** Of stdout; default 64 MiB. More ends git: `code` null and a line in `stderr`. */
@@ -93,6 +97,34 @@ const plain = new Set([
 	'check-ignore',
 	'mktree',
 ])
+/** Commands whose content passes through filters on its way into the store, and through nothing else that runs programs. */
+const filtering = new Set(['ls-files', 'update-index', 'hash-object', 'add'])
+
+/**
+ * Whether a run can meet no program that a configuration names, so that the names need no look-up: it touches no content of
+ * files, takes it as it is, or the git folder's own attributes, which stand over all others, switch filters off.
+ */
+const runsNothing = (command: string, rest: string[], run: GitRun): boolean => {
+	if (plain.has(command)) return true
+	// git also takes the beginning of a long option for the whole.
+	const has = (...names: string[]) => rest.some((word) => names.some((name) => word.startsWith(name)))
+	if (command === 'cat-file') return !has('--f', '--t', '--p', '--u')
+	if (command === 'hash-object' && rest.includes('--no-filters')) return true
+	if (command === 'hash-object' && rest.every((word) => word === '-w' || word === '--stdin')) return true
+	if (command === 'update-index' && rest.every((word) => word === '-z' || word === '--index-info')) return true
+	if (command === 'read-tree' && rest.length === 1 && !rest[0]!.startsWith('-')) return true
+	return filtering.has(command) && run.gitDir !== undefined && filtersOff(run.gitDir)
+}
+
+/** The last line of `info/attributes` decides over every file; a shared (`commondir`) folder has its own. */
+const filtersOff = (gitDir: string): boolean => {
+	if (!isAbsolute(gitDir) || lstat(join(gitDir, 'commondir'))) return false
+	const lines = (smallFile(join(gitDir, 'info/attributes')) ?? '').split('\n').filter((line) => line.trim() !== '')
+	const [pattern, ...attributes] = (lines.at(-1) ?? '').split(' ')
+	// Only what is switched off: a name that is set could be a macro.
+	return pattern === '*' && attributes.includes('-filter') && attributes.every((each) => /^-[a-z-]+$/.test(each))
+}
+
 const diffing = new Set(['diff', 'log', 'show', 'diff-tree', 'diff-index', 'diff-files', 'format-patch'])
 const enteringSubmodules = new Set(['status', 'diff', 'diff-index', 'diff-files'])
 
@@ -199,12 +231,12 @@ export const createGit = (options: GitOptions): Git => {
 			const [command = '', ...rest] = args
 			if (command.startsWith('-') && command !== '--version')
 				throw new ToolError(`git options come after the command: ${command}`)
-			const quiet = plain.has(command) ? [] : await silenced(run)
+			const quiet = runsNothing(command, rest, run) ? [] : await silenced(run)
 			const flags = [
 				...(diffing.has(command) ? ['--no-ext-diff', '--no-textconv'] : []),
 				...(enteringSubmodules.has(command) ? ['--ignore-submodules=dirty'] : []),
 			]
-			return start([...fixed, ...quiet], [command, ...flags, ...rest], run)
+			return start([...(run.config ?? []), ...fixed, ...quiet], [command, ...flags, ...rest], run)
 		},
 	}
 }

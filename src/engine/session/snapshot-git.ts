@@ -22,6 +22,8 @@ export interface GitStoreOptions {
 }
 
 const emptyBlob = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+/** From here on a snapshot writes a pack. */
+const manyFiles = 32
 /** Stands in the index for a repository inside the project, so that git looks into its folder instead of linking to it. */
 const nestedMark = '.garuda-nested'
 const idShape = /^g[0-9a-z]{8,10}-\d{1,7}-[0-9a-f]{6}$/
@@ -41,6 +43,8 @@ export function createGitStore(o: GitStoreOptions) {
 	let ready: Promise<{ top: string; prefix: string }> | null = null
 	/** Unusual permission bits by path, so that a private file does not come back public. */
 	let modes = new Map<string, number>()
+	/** The last snapshot: while the index is as it left it and nothing differs from that, its tree is the next one's too. */
+	let last: { id: string; hash: string; mark: string } | null = null
 	/** Ignored files that a tool was about to change: from then on they belong to every snapshot. */
 	let extras = new Set<string>()
 
@@ -51,6 +55,7 @@ export function createGitStore(o: GitStoreOptions) {
 			workTree?: string
 			index?: string
 			input?: string
+			config?: readonly [string, string][]
 			signal?: AbortSignal
 			maxBytes?: number
 			timeoutMs?: number
@@ -76,7 +81,7 @@ export function createGitStore(o: GitStoreOptions) {
 		)
 		extras = new Set(Object.keys(await readObject(extrasFile)))
 		const top = await topOf(o.root)
-		await putFile(join(o.store, 'info/exclude'), `/.garuda/sessions/\n${await ownExcludes(top)}`)
+		await putFile(o.store, 'info/exclude', `/.garuda/sessions/\n${await ownExcludes(top)}`)
 		let prefix = relative(top, o.root)
 		if (prefix !== '') {
 			// A home folder kept in git often ignores everything: then its rules are not meant for this project.
@@ -151,11 +156,16 @@ export function createGitStore(o: GitStoreOptions) {
 		!path.endsWith(`/${nestedMark}`) &&
 		!path.endsWith('.garuda-tmp')
 
-	/** The project as a tree, relative to its root. */
-	async function tree(signal: AbortSignal): Promise<string> {
+	/** The project as a tree, relative to its root, and the index that it is made of. */
+	async function tree(signal: AbortSignal): Promise<{ hash: string; mark: string | null }> {
 		const place = await start()
 		return withIndex(place.top, async (index) => {
+			const before = await markOf(index)
 			let names = await listChanged(place, index, signal)
+			if (names.length === 0 && extras.size === 0 && last && before !== null && last.mark === before) {
+				// The mark once more, for a nested repository found just now changed the index.
+				if ((await markOf(index)) === before && (await treeOf(last.id).catch(() => '')) === last.hash) return last
+			}
 			// Each time: another process may have put back an index that does not know them.
 			names = [...new Set([...names, ...[...extras].map((extra) => place.prefix + extra)])]
 			const seen = await lookAt({ ...place, names, limit: o.budget.bytes, modes, signal })
@@ -167,13 +177,16 @@ export function createGitStore(o: GitStoreOptions) {
 					input: seen.gone.map((name) => `0 ${'0'.repeat(40)}\t${name}\0`).join(''),
 				})
 			if (seen.present.length > 0) {
-				const add = (paths: string[]) =>
+				// Many files go into one pack: a hundred new folders of loose objects would take the time of the whole snapshot.
+				const packed: [string, string][] = seen.present.length < manyFiles ? [] : [['core.bigFileThreshold', '1']]
+				const add = (paths: string[], config: [string, string][] = []) =>
 					run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
 						...where,
+						config,
 						input: `${paths.join('\0')}\0`,
 					})
 				// A file that cannot be read, or that is being written right now, stops git: once more without those.
-				await add(seen.present).catch(() =>
+				await add(seen.present, packed).catch(() =>
 					signal.aborted
 						? Promise.reject(new Error('stopped'))
 						: add(seen.present.filter((name) => readable(join(place.top, name)))),
@@ -184,11 +197,18 @@ export function createGitStore(o: GitStoreOptions) {
 				{ cwd: place.top, workTree: place.top, index, signal },
 				[0, 128],
 			)
-			if (code === 0) return stdout.toString().trim()
+			if (code === 0) return { hash: stdout.toString().trim(), mark: await markOf(index) }
 			if (!/prefix .* not found/.test(stderr)) throw new Error(`git write-tree: ${oneLine(stderr, 200)}`)
-			return (await run(['mktree'], { input: '' })).stdout.toString().trim()
+			return { hash: (await run(['mktree'], { input: '' })).stdout.toString().trim(), mark: null }
 		})
 	}
+
+	/** What an index file is, to know it again; null when there is none. */
+	const markOf = (index: string): Promise<string | null> =>
+		fs.stat(index).then(
+			({ ino, size, mtimeMs }) => `${ino}:${size}:${mtimeMs}`,
+			() => null,
+		)
 
 	/** Runs with the budget's time as the limit. */
 	async function timed<T>(signal: AbortSignal, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -248,15 +268,16 @@ export function createGitStore(o: GitStoreOptions) {
 		/** Takes the state now; NoSnapshot or another error when it cannot. */
 		async take(turn: number, signal: AbortSignal): Promise<string> {
 			const id = `g${o.clock.now().toString(36).padStart(8, '0')}-${turn}-${randomBytes(3).toString('hex')}`
-			const hash = await timed(signal, tree)
+			const { hash, mark } = await timed(signal, tree)
 			await writeRef(id, hash)
+			last = mark === null ? null : { id, hash, mark }
 			return id
 		},
 
 		async changes(id: string): Promise<string[]> {
 			const before = await treeOf(id)
 			const now = await timed(new AbortController().signal, tree)
-			return (await compare(before, now)).map((change) => change.path)
+			return (await compare(before, now.hash)).map((change) => change.path)
 		},
 
 		diff: async (from: string, to: string): Promise<Change[]> => compare(await treeOf(from), await treeOf(to)),

@@ -44,7 +44,11 @@ export async function pruneSnapshots(
 		// An hour's grace: another process may have written objects that nothing names yet.
 		await o.git.run(['prune', '--expire=1.hour.ago'], more)
 		const loose = await looseCount(join(o.store, 'objects'))
-		if (loose > 5000) await o.git.run(['repack', '-a', '-d', '-q', '--unpack-unreachable=1.hour.ago'], more)
+		const packs = (await fs.readdir(join(o.store, 'objects/pack')).catch(() => [])).filter((name) =>
+			name.endsWith('.pack'),
+		)
+		if (loose > 5000 || packs.length > 40)
+			await o.git.run(['repack', '-a', '-d', '-q', '--unpack-unreachable=1.hour.ago'], more)
 	}
 
 	let old = (await list()).slice(2).filter(({ time }) => time < o.clock.now() - o.keep.days * day)

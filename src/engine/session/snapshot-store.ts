@@ -1,8 +1,8 @@
 // The folder of the undo store: made by hand, private, tidied; and what is read of the user's repository. Under snapshot-git.ts.
+import { randomBytes } from 'node:crypto'
 import { promises as fs } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../errors.ts'
-import { writeAtomic } from '../files/atomic.ts'
 import { oneLine } from '../text.ts'
 import { NoSnapshot } from './snapshot-look.ts'
 
@@ -39,15 +39,19 @@ export async function prepareStore(store: string): Promise<void> {
 	await privateFolder(store)
 	for (const dir of ['objects/info', 'objects/pack', 'refs/garuda', 'info'])
 		await fs.mkdir(join(store, dir), { recursive: true, mode: 0o700 })
-	await putFile(join(store, 'HEAD'), 'ref: refs/heads/none\n')
-	await putFile(join(store, 'config'), config)
-	await putFile(join(store, 'info/attributes'), attributes)
+	await putFile(store, 'HEAD', 'ref: refs/heads/none\n')
+	await putFile(store, 'config', config)
+	await putFile(store, 'info/attributes', attributes)
 	await cleanUp(store)
 }
 
-/** Writes only what differs. */
-export async function putFile(path: string, text: string): Promise<void> {
-	if ((await fs.readFile(path, 'utf8').catch(() => null)) !== text) await writeAtomic(path, text)
+/** Writes only what differs. Whole or not at all, but not forced to the disk: each start looks at it again. */
+export async function putFile(store: string, name: string, text: string): Promise<void> {
+	const path = join(store, name)
+	if ((await fs.readFile(path, 'utf8').catch(() => null)) === text) return
+	const temp = join(store, `ref.${randomBytes(6).toString('hex')}`)
+	await fs.writeFile(temp, text, { mode: 0o600, flag: 'wx' })
+	await fs.rename(temp, path)
 }
 
 /** A JSON object from a file of the store; an empty one when it is missing or damaged. */

@@ -136,6 +136,86 @@ describe('sandbox: git', () => {
 		expect((await git.run(['log', '--format=%s', '-1'], { cwd: repo })).stdout.toString()).to.equal('two\n')
 	})
 
+	it('git-05 where the git folder switches filters off nothing is looked up; where it does not quite, filters are silenced all the same', async () => {
+		const log = join(base, 'started')
+		const counting = join(base, 'git')
+		writeFileSync(counting, `#!/bin/sh\necho x >> '${log}'\nexec /usr/bin/git "$@"\n`, { mode: 0o755 })
+		const counted = createGit({ env: env(), git: counting })
+		const store = join(base, 'store')
+		plain(['init', '-q', '--bare', store], base)
+		for (const where of [[], ['-C', store]]) plain([...where, 'config', 'filter.f.clean', script('clean')])
+		writeFileSync(join(base, 'home/.gitconfig'), `[filter "f"]\n\tclean = ${script('clean')}\n\trequired = true\n`)
+		writeFileSync(join(repo, '.gitattributes'), '*.txt filter=f\n')
+		acts(['add', '-A'])
+		const started = async (attributes: string, args: string[], input?: string): Promise<number> => {
+			mkdirSync(join(store, 'info'), { recursive: true })
+			writeFileSync(join(store, 'info/attributes'), attributes)
+			rmSync(log, { force: true })
+			rmSync(join(store, 'index'), { force: true })
+			writeFileSync(join(repo, 'a.txt'), `${Math.random()}`)
+			const run = await counted.run(args, {
+				cwd: repo,
+				gitDir: store,
+				workTree: repo,
+				...(input === undefined ? {} : { input }),
+			})
+			expect([run.code, run.stderr]).to.deep.equal([0, ''])
+			expect(existsSync(marker), `${attributes} ${args.join(' ')}`).to.equal(false)
+			return readFileSync(log, 'utf8').length / 2
+		}
+		const off = '* -text -eol -crlf -filter -ident\n'
+		const add = ['update-index', '--add', '-z', '--stdin']
+		expect(await started(off, add, 'a.txt\0')).to.equal(1)
+		expect(await started(off, ['ls-files', '-m', '-o'])).to.equal(1)
+		expect(await started(off, ['hash-object', '-w', '--path=a.txt', '--stdin'], 'x')).to.equal(1)
+		for (const attributes of [
+			'',
+			`${off}*.txt filter=f\n`,
+			'* -text filter=f\n',
+			'* -filter filter=f\n',
+			'[attr]evil filter=f\n* -filter evil\n',
+			'*.c -filter\n',
+			`# ${off}`,
+		]) {
+			expect(await started(attributes, add, 'a.txt\0'), attributes).to.equal(2)
+			expect(await started(attributes, ['hash-object', '-w', '--path=a.txt', '--stdin'], 'x')).to.equal(2)
+		}
+		// A shared folder has attributes of its own; a look from inside a repository has those of others.
+		writeFileSync(join(store, 'info/attributes'), off)
+		writeFileSync(join(store, 'commondir'), '.\n')
+		rmSync(log)
+		await counted.run(['ls-files', '-m'], { cwd: repo, gitDir: store, workTree: repo })
+		expect(readFileSync(log, 'utf8').length / 2).to.equal(2)
+		rmSync(join(store, 'commondir'))
+		// What reads no content needs no look-up; what may convert it does.
+		for (const [args, input, count] of [
+			[['cat-file', '--batch'], '', 1],
+			[['cat-file', '--batch', '--filters'], '', 2],
+			[['hash-object', '-w', '--no-filters', '--stdin'], 'x', 1],
+			[['update-index', '-z', '--index-info'], '', 1],
+			[['ls-files'], undefined, 2],
+			[['status', '--porcelain'], undefined, 2],
+		] as const) {
+			rmSync(log, { force: true })
+			await counted.run([...args], { cwd: repo, ...(input === undefined ? {} : { input }) })
+			expect(readFileSync(log, 'utf8').length / 2, args.join(' ')).to.equal(count)
+		}
+		expect(existsSync(marker)).to.equal(false)
+	})
+
+	it('settings of the caller stand below the fixed ones', async () => {
+		const run = (key: string) =>
+			git.run(['config', key], {
+				cwd: repo,
+				config: [
+					['core.bigFileThreshold', '7'],
+					['core.fsmonitor', script('own')],
+				],
+			})
+		expect((await run('core.bigFileThreshold')).stdout.toString()).to.equal('7\n')
+		expect((await run('core.fsmonitor')).stdout.toString()).to.equal('false\n')
+	})
+
 	it('git-05 a submodule with a filter of its own is not entered', async () => {
 		const sub = join(repo, 'sub')
 		mkdirSync(sub)

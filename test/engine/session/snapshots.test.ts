@@ -164,6 +164,81 @@ describe('session: snapshots', () => {
 		expect(await p.all()).to.deep.equal({ a: '2' })
 	})
 
+	it('a turn that changed nothing takes one git process and the tree of before; whatever makes that doubtful takes the long way', async () => {
+		const p = await project({ a: '1', 'd/b': '2' })
+		const started: string[] = []
+		const counted = {
+			available: git.available,
+			run: (args: string[], options: Parameters<typeof git.run>[1]) => {
+				started.push(args[0]!)
+				return git.run(args, options)
+			},
+		}
+		const snaps = snapshotsOf(p.root, p.store, { git: counted })
+		const treeOf = (id: string) => fs.readFile(join(p.store, 'refs/garuda', id), 'utf8')
+		let turn = 0
+		const take = async (): Promise<{ tree: string; id: string }> => {
+			started.length = 0
+			const { id } = await snaps.take(++turn, never)
+			return { tree: await treeOf(id!), id: id! }
+		}
+		const first = await take()
+		const same = await take()
+		expect([same.tree, started]).to.deep.equal([first.tree, ['ls-files']])
+		await p.write({ a: '3' })
+		const changed = await take()
+		expect(changed.tree).to.not.equal(first.tree)
+		await p.write({ a: '1' })
+		expect((await take()).tree).to.equal(first.tree)
+		// Another process put back its own view of the index meanwhile: nothing differs from that, yet the tree is another.
+		await p.write({ a: 'other' })
+		await (await turnOf(p, async () => {}, undefined, 9)).snaps.close()
+		const other = await take()
+		expect(other.tree).to.not.equal(first.tree)
+		expect(started).to.include('write-tree')
+		expect((await take()).tree).to.equal(other.tree)
+		expect(started).to.deep.equal(['ls-files'])
+		// The snapshot it would lean on is gone: what nothing names may be gone too.
+		const last = await take()
+		await fs.rm(join(p.store, 'refs/garuda', last.id))
+		expect((await take()).tree).to.equal(other.tree)
+		expect(started).to.include('write-tree')
+		// A new file of the same second, an ignored one that a tool is about to change.
+		await p.write({ 'd/c': 'new' })
+		expect((await take()).tree).to.not.equal(other.tree)
+		await p.write({ '.gitignore': 'e\n', e: 'kept' })
+		const { id } = await take()
+		await snaps.keep([join(p.root, 'e')])
+		await p.write({ e: 'edited' })
+		const { id: to } = await take()
+		expect((await snaps.restore(id, to)).restored).to.deep.equal(['e'])
+		expect((await p.all()).e).to.equal('kept')
+		await snaps.close()
+	})
+
+	it('many files go into one pack, a few do not; both come back, also when one changes its length meanwhile', async () => {
+		const files = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`d${i % 7}/f${i}`, `${i}\n`.repeat(i)]))
+		const p = await project(files)
+		const packs = async () =>
+			(await fs.readdir(join(p.store, 'objects/pack'))).filter((name) => name.endsWith('.pack')).length
+		const snaps = snapshotsOf(p.root, p.store)
+		const from = (await snaps.take(1, never)).id!
+		expect(await packs()).to.equal(1)
+		await p.write({ ...Object.fromEntries(Object.keys(files).map((name) => [name, null])), new: '1' })
+		const to = (await snaps.take(1, never)).id!
+		expect(await packs()).to.equal(1)
+		await snaps.restore(from, to)
+		expect(await p.all()).to.deep.equal(files)
+		await p.write(Object.fromEntries(Object.keys(files).map((name, i) => [name, `changed ${i}`])))
+		const grows = setInterval(() => void fs.appendFile(join(p.root, 'd0/f0'), 'x'.repeat(99)).catch(() => {}), 1)
+		const cuts = setInterval(() => void fs.truncate(join(p.root, 'd1/f1'), 1).catch(() => {}), 1)
+		const { id, note } = await snaps.take(2, never)
+		clearInterval(grows)
+		clearInterval(cuts)
+		expect([typeof id, note]).to.deep.equal(['string', undefined])
+		await snaps.close()
+	})
+
 	it('N01 a broken index is made anew at once', async () => {
 		const p = await project({ a: '1' })
 		for (const text of ['garbage', '', 'DIRC\0\0\0\x02\0\0\0\x01']) {
