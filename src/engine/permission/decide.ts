@@ -165,10 +165,10 @@ function decideEffect(input: DecideInput, effect: Effect): Decision {
 		case 'outside_sandbox':
 			return leaveSandbox(input, effect.command)
 		case 'reach_host': {
-			if (input.info.key.startsWith(askedEachTime))
-				return ask('this address could carry data out, so it is asked about each time', { onceOnly: true })
 			const beyond = input.policy?.hosts.find((bound) => !hostListed(bound.value, effect.host, effect.port))
 			if (beyond) return deny(`the team policy (${boundPlace(beyond)}) has no such host on its list`)
+			if (input.info.key.startsWith(askedEachTime))
+				return ask('this address could carry data out, so it is asked about each time', { onceOnly: true })
 			const asked = rules.ask.find((rule) => hostMatches(rule, effect.host, effect.port))
 			if (asked) return ask(`the ask rule ${ruleName(asked)} asks each time`, { ...origin(asked), onceOnly: true })
 			if (sessionKeys.has(key)) return allow('allowed for this session')
@@ -186,6 +186,20 @@ function decideEffect(input: DecideInput, effect: Effect): Decision {
 			return ask(`the command would get the value of ${effect.name}`)
 	}
 }
+
+/**
+ * What binds even a host that is on the list of commands, for the proxy, which asks nobody about those: deny rules and the team
+ * policy refuse it, ask rules ask.
+ */
+export const hostRule =
+	(rules: Pick<RuleSet, 'deny' | 'ask'>, policy?: Pick<Policy, 'hosts'>) =>
+	(host: string, port: number): 'deny' | 'ask' | undefined =>
+		rules.deny.some((rule) => hostMatches(rule, host, port)) ||
+		policy?.hosts.some((bound) => !hostListed(bound.value, host, port))
+			? 'deny'
+			: rules.ask.some((rule) => hostMatches(rule, host, port))
+				? 'ask'
+				: undefined
 
 const wholeTool = ({ tool, info, rules, fixed }: DecideInput): PlacedRule | undefined =>
 	[...rules.allow, ...(fixed?.allow ?? [])].find((rule) => rule.tool === tool && toolMatches(rule, tool, info.access))
