@@ -1,6 +1,6 @@
 // ~/.garuda/credentials: provider keys by name, as `garuda setup` writes them. Read before a model is called.
-import { userInfo } from 'node:os'
 import { UserError } from '../errors.ts'
+import { ownUid } from '../files/own-uid.ts'
 import { readJsonFile } from './json-file.ts'
 import { locate } from './json-place.ts'
 import { checkHome, type GarudaPaths } from './paths.ts'
@@ -18,8 +18,8 @@ export async function readCredentials(
 		noFollow: true,
 		check: async (handle) => {
 			const stat = await handle.stat()
-			const { uid } = userInfo()
-			if (uid >= 0 && stat.uid !== uid)
+			const uid = await ownUid()
+			if (uid !== null && stat.uid !== uid)
 				throw new UserError(`${file} belongs to another user (uid ${stat.uid}).`, `Take it over: chown ${uid} ${file}`)
 			if (stat.mode & 0o077)
 				throw new UserError(

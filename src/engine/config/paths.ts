@@ -1,8 +1,8 @@
 // Where Garuda's own files lie, and a check that ~/.garuda is really the user's. First step of every verb that needs them.
 import { lstat, mkdir } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { codeOf, messageOf, UserError } from '../errors.ts'
+import { ownUid } from '../files/own-uid.ts'
 
 export interface GarudaPaths {
 	/** ~/.garuda, or the folder that the user's GARUDA_HOME names. */
@@ -94,8 +94,8 @@ export async function checkHome(home: string): Promise<void> {
 			'Replace it by a folder, or set GARUDA_HOME to the real one.',
 		)
 	if (!stat.isDirectory()) throw new UserError(`${home} is no folder.`, 'Move it away; Garuda makes the folder itself.')
-	const { uid } = userInfo()
-	if (uid >= 0 && stat.uid !== uid)
+	const uid = await ownUid()
+	if (uid !== null && stat.uid !== uid)
 		throw new UserError(`${home} belongs to another user (uid ${stat.uid}).`, `Take it over: chown -R ${uid} ${home}`)
 	if (stat.mode & 0o022) throw new UserError(`Others can write to ${home}.`, `Close it: chmod 700 ${home}`)
 }

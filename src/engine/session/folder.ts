@@ -1,27 +1,16 @@
 // <root>/.garuda/sessions, opened so that no link and no other user's folder is ever written to. Under the journal.
 import { constants, promises as fs } from 'node:fs'
-import { userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { codeOf, UserError } from '../errors.ts'
 import { replaceIn } from '../files/atomic.ts'
 import { type Folder, Moved, openFolder, wayHere } from '../files/open.ts'
+import { ownUid } from '../files/own-uid.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, O_RDONLY, O_DIRECTORY, O_NONBLOCK } = constants
 
 /** Kept by git: settings.json, commands, agents, skills, mcp.json, hooks.json, memory.md. */
 const ignored =
 	'# Written by Garuda: conversations and caches stay on this machine.\n/sessions/\n/logs/\n/index/\n/cache/\n/tmp/\n*.lock\n'
-
-/** The user this process acts as; null where there is no such thing. */
-export async function ownUid(): Promise<number | null> {
-	try {
-		const { uid } = userInfo()
-		return uid >= 0 ? uid : null
-	} catch {
-		// A user with no entry in passwd (a container's): the owner of the process's own files says it.
-		return (await fs.stat('/proc/self').catch(() => null))?.uid ?? null
-	}
-}
 
 const refused = (path: string, what: string, hint: string): UserError =>
 	new UserError(`${path} ${what}, so no session is kept there.`, hint)

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { constants, promises as fs } from 'node:fs'
 import { codeOf, UserError } from '../errors.ts'
 import type { Folder } from '../files/open.ts'
+import { ownUid } from '../files/own-uid.ts'
 import type { SessionHeader, SessionRecord } from '../ports.ts'
-import { ownUid } from './folder.ts'
 import { type Damaged, fetchLong, headerOf, maxLine, mayHoldStored, parseLine } from './records.ts'
 
 type Handle = Awaited<ReturnType<typeof fs.open>>
