@@ -51,8 +51,8 @@ export interface PolicyPlaces {
 	user: string
 	/** Never read: only told of. */
 	project: string
-	/** Who must own the managed file; root when absent. */
-	owner?: number
+	/** Who must own the managed file; root when absent. null: a draft that is only tried out, whoever's it is. */
+	owner?: number | null
 }
 
 /** Where policy files lie. `managed` replaces the place of the platform. */
@@ -82,7 +82,8 @@ export async function loadPolicy(places: PolicyPlaces): Promise<{ policy: Policy
 	const managed = await readJsonFile(places.managed, {
 		noFollow: true,
 		check: async (handle) => {
-			const owner = places.owner ?? 0
+			const owner = places.owner === undefined ? 0 : places.owner
+			if (owner === null) return
 			heldBy(places.managed, await handle.stat(), owner)
 			// Who can write to the folder can put another file there.
 			const folder = dirname(places.managed)

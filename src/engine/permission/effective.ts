@@ -1,9 +1,11 @@
 // The settings that a session really runs on: files, then consents, then the team policy. For the engine, and for whoever explains it.
-import { type ApplyPlaces, applyPolicy } from '../config/apply-policy.ts'
+import { applyPolicy } from '../config/apply-policy.ts'
 import { grantHeld, type HeldKind, heldParts } from '../config/held.ts'
 import type { GarudaPaths } from '../config/paths.ts'
-import { loadPolicy, type Policy, policyPlaces } from '../config/policy.ts'
+import { boundPlace, loadPolicy, type Policy, policyPlaces } from '../config/policy.ts'
 import { type LoadedSettings, loadSettings } from '../config/settings.ts'
+import { UserError } from '../errors.ts'
+import { expandHosts } from '../net/host-names.ts'
 import type { TrustStore } from './trust.ts'
 
 export interface EffectiveOptions {
@@ -15,10 +17,8 @@ export interface EffectiveOptions {
 	platform: string
 	/** Another managed policy file than the platform's, and who must own it. */
 	managedPolicy?: string
-	policyOwner?: number
+	policyOwner?: number | null
 	trust: TrustStore
-	/** The hosts that a name of a host list stands for. */
-	expandHost?: ApplyPlaces['expandHost']
 }
 
 export interface Effective extends LoadedSettings {
@@ -34,6 +34,12 @@ export async function effectiveSettings(o: EffectiveOptions, signal: AbortSignal
 	const { policy, notices } = await loadPolicy(
 		o.policyOwner === undefined ? places : { ...places, owner: o.policyOwner },
 	)
+	for (const bound of policy?.hosts ?? [])
+		for (const name of bound.value) {
+			const found = expandHosts([withoutPort(name)])
+			if (!Array.isArray(found))
+				throw new UserError(`${boundPlace(bound)}: ${bound.field}: ${found.error}.`, 'Mend the policy file.')
+		}
 	const loaded = await loadSettings(o.paths, o.root)
 	const granted: HeldKind[] = []
 	const { heldFrom } = loaded
@@ -46,8 +52,17 @@ export async function effectiveSettings(o: EffectiveOptions, signal: AbortSignal
 	const { settings, notices: tightened } = applyPolicy(trusted, policy, {
 		root: o.root,
 		home: o.home,
-		...(o.expandHost ? { expandHost: o.expandHost } : {}),
+		expandHost,
 	})
 	const told = [...notices, ...trusted.notices, ...o.trust.notices(), ...tightened]
 	return { ...trusted, settings, policy, notices: told }
+}
+
+const withoutPort = (name: string): string => name.replace(/:\d+$/, '')
+
+/** A preset's hosts, or the name itself in its one spelling; a port stays with each. */
+function expandHost(name: string): string[] {
+	const port = /:\d+$/.exec(name)?.[0] ?? ''
+	const found = expandHosts([withoutPort(name)])
+	return Array.isArray(found) ? found.map((host) => host + port) : [name]
 }
