@@ -1,10 +1,11 @@
 // Which executor is chosen and what the user is told; the filter, the walls and the macOS profile as data.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { UserError } from '../../../src/engine/errors.ts'
+import { lazyExecutor } from '../../../src/engine/lazy-executor.ts'
 import { commandEnvironment, createExecutor, findWall } from '../../../src/engine/sandbox/index.ts'
 import { BoundedText, decodeInto } from '../../../src/engine/sandbox/output.ts'
 import { diagnose, type Machine } from '../../../src/engine/sandbox/probe.ts'
@@ -190,6 +191,30 @@ describe('sandbox: choice', () => {
 		expect(own()).to.deep.equal([])
 		expect(loose().filter((name) => !before.includes(name))).to.deep.equal([])
 		expect(readdirSync(fixture.tmp).filter((name) => name.startsWith('.garuda'))).to.deep.equal([])
+	})
+
+	it("what a killed Garuda left beside its session folder is swept at the next start, and nobody else's", async () => {
+		const folder = join(fixture.base, 'tmp')
+		// No process has this number: the kernel's highest is one less.
+		const dead = join(folder, 's-4194304-abcdef')
+		const alive = join(folder, `s-${process.ppid}-abcdef`)
+		for (const path of [dead, alive]) mkdirSync(path, { recursive: true })
+		const left = await Promise.all([dead, alive].map((tmp) => createExecutor(fixture.options({ tmp }))))
+		expect(readdirSync(folder)).to.have.length(4)
+		const executor = lazyExecutor(
+			folder,
+			(tmp) => createExecutor(fixture.options({ tmp })),
+			() => {},
+		)
+		await executor.run({ script: 'true', cwd: fixture.root, timeoutMs: 5_000 }, never)
+		const names = readdirSync(folder)
+		expect(names.filter((name) => name.startsWith('s-4194304-'))).to.deep.equal([])
+		expect(names.filter((name) => name.startsWith(`s-${process.ppid}-`))).to.have.length(2)
+		expect(names.filter((name) => name.startsWith(`s-${process.pid}-`))).to.have.length(2)
+		await executor.close()
+		expect(readdirSync(folder)).to.have.length(2)
+		for (const each of left) await each.executor.close()
+		expect(readdirSync(folder)).to.deep.equal([`s-${process.ppid}-abcdef`])
 	})
 
 	it('env-06 env-05 only the allowlist passes, and never an empty key', () => {
