@@ -30,6 +30,7 @@ export class Place {
 	readonly root: string
 	readonly reports: string[] = []
 	private readonly time = clock()
+	private readonly logs: AuditLog[] = []
 
 	private constructor(base: string) {
 		this.base = base
@@ -45,7 +46,11 @@ export class Place {
 		return new Place(base)
 	}
 
-	remove = () => rm(this.base, { recursive: true, force: true })
+	/** Logs that a test left as a killed process would are closed here. */
+	async remove(): Promise<void> {
+		for (const log of this.logs) await log.close()
+		await rm(this.base, { recursive: true, force: true })
+	}
 
 	git = async () => createGit({ env: { PATH: process.env.PATH, HOME: this.base } })
 
@@ -61,6 +66,7 @@ export class Place {
 			git: this.git,
 			...more,
 		})
+		this.logs.push(log)
 		log.onProblem((text) => this.reports.push(text))
 		return log
 	}
