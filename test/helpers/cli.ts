@@ -216,10 +216,16 @@ export interface InTerminal {
 	endedAfter: number
 }
 
-export const python: string | null = ['/usr/bin/python3', 'python3'].find((one) => spawnSync(one, ['-c', 'import pty']).status === 0) ?? null
+export const python: string | null =
+	['/usr/bin/python3', 'python3'].find((one) => spawnSync(one, ['-c', 'import pty']).status === 0) ?? null
 
 /** Plays steps against the built bin on a pseudo-terminal of 24 rows and 100 columns. */
-export function inTerminal(at: Place, args: string[], steps: Step[], run: Run & { seconds?: number } = {}): Promise<InTerminal> {
+export function inTerminal(
+	at: Place,
+	args: string[],
+	steps: Step[],
+	run: Run & { seconds?: number } = {},
+): Promise<InTerminal> {
 	const job = {
 		argv: [process.execPath, ...(run.node ?? []), bin, ...args],
 		env: { TERM: 'xterm-256color', ...environment(at, run) },
