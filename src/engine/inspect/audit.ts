@@ -195,7 +195,7 @@ async function* linesOf(path: string): AsyncGenerator<{ at: number; raw: string;
 function showLine(line: AuditLine): string {
 	const what = line.decision ?? line.status ?? line.reason ?? ''
 	const parts = [
-		`  ${line.time.slice(0, 19).replace('T', ' ')}`,
+		line.time.slice(0, 19).replace('T', ' '),
 		`#${line.n}`.padEnd(5),
 		line.kind.padEnd(8),
 		[line.tool, what].filter(Boolean).join(' '),
@@ -208,7 +208,7 @@ function showLine(line: AuditLine): string {
 		line.detail === undefined ? '' : brief(line.detail),
 		line.cut ? `(${line.cut} parts shortened)` : '',
 	].filter((text) => text !== '')
-	return `${oneLine(parts.join(' '), 200)}${rest.map((text) => `\n        ${oneLine(text, 1000)}`).join('')}`
+	return `  ${oneLine(parts.join(' '), 200)}${rest.map((text) => `\n        ${oneLine(text, 1000)}`).join('')}`
 }
 
 /** The words of an input: a command as it is, else name and value. */
