@@ -1,8 +1,8 @@
 // Team policy: what a team holds its users to. Read once at the start of a session, after the settings and before any rule is made.
 import { lstat, realpath } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { codeOf, UserError } from '../errors.ts'
+import { ownUid } from '../files/own-uid.ts'
 import type { Json } from '../types.ts'
 import { type JsonFile, readJsonFile } from './json-file.ts'
 import { locate } from './json-place.ts'
@@ -93,8 +93,7 @@ export async function loadPolicy(places: PolicyPlaces): Promise<{ policy: Policy
 	const user = await readJsonFile(places.user, {
 		noFollow: true,
 		check: async (handle) => {
-			const { uid } = userInfo()
-			heldBy(places.user, await handle.stat(), uid < 0 ? null : uid)
+			heldBy(places.user, await handle.stat(), await ownUid())
 		},
 	})
 	if (await isOther(places.project, places.user))

@@ -19,6 +19,8 @@ export interface DecisionContext {
 	cwd?: string
 	/** Without its command, which is the call's. */
 	effect?: Record<string, Json>
+	/** Of an effect: the key of the call that wants it, where the command does not give it. */
+	callKey?: string
 	/** The deciding rule's place. */
 	rule?: { file: string; line: number }
 }
@@ -40,6 +42,7 @@ export function decisionContext(call: Omit<DeciderCall, 'keys'>, decision: Decis
 		...(effect
 			? { effect: { ...rest, ...(command === undefined || command === info.command ? {} : { command }) } as never }
 			: {}),
+		...(effect && info.key !== `bash:${info.command ?? ''}` ? { callKey: info.key } : {}),
 		...(decision.rule ? { rule: { file: decision.rule.file, line: decision.rule.line } } : {}),
 	}
 	return context as unknown as Json
@@ -59,6 +62,7 @@ export function readContext(value: unknown): DecisionContext | null {
 	const paths = found.paths ?? []
 	if (!Array.isArray(paths) || !paths.every((path) => typeof path === 'string' && isAbsolute(path))) return null
 	if (found.cwd !== undefined && !(typeof found.cwd === 'string' && isAbsolute(found.cwd))) return null
+	if (found.callKey !== undefined && typeof found.callKey !== 'string') return null
 	const effect = found.effect as Record<string, unknown> | undefined
 	if (effect !== undefined && !effects.has(effect?.type as string)) return null
 	return {

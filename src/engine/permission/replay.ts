@@ -134,7 +134,7 @@ function callOf(record: RecordedDecision, context: DecisionContext, keys: Readon
 			access: context.access,
 			paths: context.paths ?? [],
 			// The key of an effect is its own; the record's is the one that was asked about.
-			key: effect || context.outside ? `${record.tool}:${command ?? ''}` : record.key,
+			key: context.callKey ?? (effect || context.outside ? `${record.tool}:${command ?? ''}` : record.key),
 			...(command === undefined ? {} : { command }),
 			...(context.outside ? { outside: true } : {}),
 		},

@@ -1,9 +1,9 @@
 // ~/.garuda/trust.json on the disk: private, replaced as a whole under a lock. Beside the trust store.
 import { constants, promises as fs } from 'node:fs'
-import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { codeOf, UserError } from '../errors.ts'
 import { lock, writeAtomic } from '../files/atomic.ts'
+import { ownUid } from '../files/own-uid.ts'
 import type { Clock } from '../ports.ts'
 import type { TrustKind } from './trust.ts'
 
@@ -64,8 +64,8 @@ async function read(file: string): Promise<State> {
 	try {
 		const stat = await handle.stat()
 		if (!stat.isFile()) throw new UserError(`${file} is no regular file.`, 'Move it away.')
-		const { uid } = userInfo()
-		if (uid >= 0 && stat.uid !== uid)
+		const uid = await ownUid()
+		if (uid !== null && stat.uid !== uid)
 			throw new UserError(`${file} belongs to another user (uid ${stat.uid}).`, 'Remove it; you will be asked again.')
 		if (stat.mode & 0o022)
 			throw new UserError(
