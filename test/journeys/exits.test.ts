@@ -45,6 +45,16 @@ function shell(
 	return new Promise((done) => child.on('close', (code) => done({ code, stdout, stderr: told(stderr) })))
 }
 
+/** Processes whose command line ends with a text. */
+const alive = (text: string): string[] =>
+	readdirSync('/proc').filter((pid) => {
+		try {
+			return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').endsWith(`sleep\0${text}\0`)
+		} catch {
+			return false
+		}
+	})
+
 describe('exit codes', function () {
 	this.timeout(30_000)
 	afterEach(removeTemp)
@@ -125,22 +135,13 @@ describe('exit codes', function () {
 				},
 			})
 			await until(() => running.stdout().includes('tool_use'), running.stderr)
-			await new Promise((done) => setTimeout(done, 300))
+			await until(() => alive('77.125').length >= 2, running.stderr)
 			running.child.kill(name)
 			const ran = await running.done
 			expect([ran.code, ran.signal]).to.deep.equal([code, null])
 			const last = lines(ran.stdout).at(-1)
 			expect(last).to.include({ type: 'result', is_error: true, terminal_reason: 'aborted' })
-			const left = readdirSync('/proc')
-				.filter((pid) => /^\d+$/.test(pid))
-				.filter((pid) => {
-					try {
-						return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('77.125')
-					} catch {
-						return false
-					}
-				})
-			expect(left).to.deep.equal([])
+			expect(alive('77.125')).to.deep.equal([])
 		})
 
 	it('U04 P06 nobody answers: every question is a denial at once, listed, and the turn goes on', async () => {

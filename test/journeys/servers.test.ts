@@ -6,7 +6,6 @@ import {
 	anthropicEvent,
 	anthropicStream,
 	type Handler,
-	openaiChunk,
 	openaiStream,
 	type Reply,
 	type SseServer,

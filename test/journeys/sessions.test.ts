@@ -191,18 +191,19 @@ describe('N08 folders and gits', function () {
 	}
 
 	const elsewhere = (at: Place) => join(at.home, 'not-here')
-	const kinds: [string, (at: Place) => Record<string, string> | void][] = [
-		['no repository', () => {}],
+	const kinds: [string, (at: Place) => Record<string, string> | undefined][] = [
+		['no repository', () => undefined],
 		['a repository without a commit', (at) => void git(at.root, 'init', '-q')],
 		[
 			'a detached HEAD',
 			(at) => {
 				commit(at.root)
 				git(at.root, 'checkout', '-q', '--detach')
+				return undefined
 			},
 		],
 		['a bare repository', (at) => void execFileSync('git', ['init', '-q', '--bare', at.root])],
-		['a broken .git file', (at) => writeFileSync(join(at.root, '.git'), 'gitdir: /nowhere/at/all\n')],
+		['a broken .git file', (at) => void writeFileSync(join(at.root, '.git'), 'gitdir: /nowhere/at/all\n')],
 		[
 			'GIT_DIR and its kin in the environment',
 			(at) => {
