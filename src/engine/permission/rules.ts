@@ -54,7 +54,11 @@ const toolNames = new Set([
 	...['bash', 'host', 'edits', 'remember', 'todo_write', 'web_fetch', 'web_search', 'process_manager'],
 	...['agent', 'explore', 'skill', 'delegate_expert', 'symbols', 'diagnostics'],
 ])
-const knownTool = ({ tool }: Rule): boolean => toolNames.has(tool) || tool.startsWith('mcp__') || tool.includes('*')
+/** "list" and "search" stand for reading in a path rule only. */
+const knownTool = ({ tool, kind }: Rule): boolean =>
+	(toolNames.has(tool) && !(kind === 'tool' && /^(?:list|search)$/.test(tool))) ||
+	tool.startsWith('mcp__') ||
+	tool.includes('*')
 
 /** One rule's text to its parts, or why it is none. */
 export function parseRule(source: string): Rule | { error: string } {
