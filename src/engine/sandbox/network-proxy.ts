@@ -140,6 +140,8 @@ export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
 		let head = Buffer.alloc(0)
 		const late = setTimeout(() => answer(client, '408 Request Timeout', 'Garuda: the request took too long.'), headerMs)
 		client.once('close', () => clearTimeout(late))
+		const onEnd = () => client.destroy()
+		client.once('end', onEnd)
 		const onData = (bytes: Buffer) => {
 			head = Buffer.concat([head, bytes])
 			const end = head.indexOf('\r\n\r\n')
@@ -150,6 +152,7 @@ export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
 			if (end < 0) return
 			clearTimeout(late)
 			client.off('data', onData)
+			client.off('end', onEnd)
 			client.pause()
 			const line = requestLine(head.subarray(0, end))
 			if (line === null) return answer(client, '400 Bad Request', 'Garuda: this is no proxy request.')

@@ -8,7 +8,7 @@ const never = new AbortController().signal
 
 if (errand === 'suite') console.log(JSON.stringify(await runSuite('user', attackScripts(rest[0]!), () => true)))
 else {
-	// choose, run, outside; open leaves the executor open, stay never ends.
+	// choose, run, outside, network (with a host list); open leaves the executor open, stay never ends.
 	// root, home, tmp[, script]
 	const [root, home, tmp, script] = rest as [string, string, string, string]
 	for (const path of [root, home, tmp]) mkdirSync(path, { recursive: true })
@@ -22,6 +22,7 @@ else {
 		writePaths: [],
 		envAllow: [],
 		caches: [],
+		...(errand === 'network' && { network: { hosts: ['ok.example'] } }),
 	}
 	const { executor, notice, reason } = await createExecutor({ ...options, executor: 'auto', limits: { processes: 40 } })
 	const result =
