@@ -55,7 +55,15 @@ async function start() {
 	}
 	const { default: oclif } = await import('../dist/oclif.js')
 	// Not awaited: oclif's flush waits behind an unref'd timer, which a top-level await would report as unsettled.
-	void oclif.execute({ args: argv, dir: import.meta.url })
+	// The chat needs no plugin (help topics, completion): looking for them costs as much as all of the settings.
+	const loadOptions = argv[0] === 'chat' ? { root, pjson: withoutPlugins() } : undefined
+	void oclif.execute({ args: argv, dir: import.meta.url, loadOptions })
+}
+
+function withoutPlugins() {
+	const pjson = JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8'))
+	pjson.oclif.plugins = []
+	return pjson
 }
 
 function cache() {

@@ -6,6 +6,17 @@ import { inputs, outputs } from '../state.mjs'
 
 const temporary = `dist-${process.pid}`
 
+/** zod's messages in 50 languages are a third of its code, and only English is shown. */
+const oneLanguage = {
+	name: 'one-language',
+	setup(build) {
+		build.onResolve({ filter: /locales\/index\.js$/ }, ({ importer }) =>
+			/[\\/]zod[\\/]/.test(importer) ? { path: 'locales', namespace: 'none', sideEffects: false } : null,
+		)
+		build.onLoad({ filter: /^locales$/, namespace: 'none' }, () => ({ contents: 'export {}' }))
+	},
+}
+
 async function bundle(outdir) {
 	const entryPoints = { oclif: '@oclif/core/execute', 'engine/index': 'src/engine/index.ts' }
 	for (const pattern of ['src/commands/**/*.ts', 'src/hooks/*.ts', 'src/engine/**/*-worker.ts'])
@@ -33,7 +44,8 @@ async function bundle(outdir) {
 		minifySyntax: true,
 		minifyWhitespace: true,
 		define: { 'process.env.NODE_ENV': '"production"' },
-		alias: { 'wsl-utils': './scripts/build/wsl.mjs' },
+		alias: { 'wsl-utils': './scripts/build/wsl.mjs', debug: './scripts/build/debug.mjs' },
+		plugins: [oneLanguage],
 		external: ['typescript'],
 		banner: {
 			js: "const{createRequire:$cr}=process.getBuiltinModule('node:module'),{fileURLToPath:$fu}=process.getBuiltinModule('node:url'),require=$cr(import.meta.url),__filename=$fu(import.meta.url),__dirname=__filename.slice(0,__filename.lastIndexOf('/'));",
