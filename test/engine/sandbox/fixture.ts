@@ -1,10 +1,19 @@
 // A home full of secrets, a project with a repository, and services of the host, made anew for each setting.
 import { execFileSync, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+	chmodSync,
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	readFileSync,
+	rmSync,
+	symlinkSync,
+	writeFileSync,
+} from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import type { SandboxOptions } from '../../../src/engine/sandbox/index.ts'
 import { homeSecrets } from '../../../src/engine/sandbox/names.ts'
 
@@ -50,8 +59,50 @@ const i386 = (): Buffer => {
 	return elf
 }
 
+let repository: Map<string, Buffer> | undefined
+
+/** A git folder with one commit of f.txt and a hooks folder of its own; git makes it once, for it takes longer than most tests. */
+const copyRepository = (to: string): void => {
+	repository ??= made()
+	for (const [name, bytes] of repository) {
+		mkdirSync(dirname(join(to, name)), { recursive: true })
+		writeFileSync(join(to, name), bytes)
+	}
+	mkdirSync(join(to, 'refs/tags'), { recursive: true })
+}
+
+const made = (): Map<string, Buffer> => {
+	const root = mkdtempSync(join(tmpdir(), 'garuda-repository-'))
+	try {
+		const git = (...args: string[]) =>
+			execFileSync('git', args, {
+				cwd: root,
+				env: { PATH: '/usr/bin:/bin', HOME: root, GIT_CONFIG_NOSYSTEM: '1' },
+				stdio: 'ignore',
+			})
+		git('init', '-q')
+		put(join(root, 'f.txt'), 'x\n')
+		git('add', 'f.txt')
+		git('-c', 'user.name=a', '-c', 'user.email=b', 'commit', '-qm', 'one')
+		git('config', 'core.hooksPath', '.githooks')
+		const top = join(root, '.git')
+		const entries = readdirSync(top, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+		return new Map(
+			entries.map((entry) => {
+				const path = join(entry.parentPath, entry.name)
+				return [relative(top, path), readFileSync(path)]
+			}),
+		)
+	} finally {
+		rmSync(root, { recursive: true, force: true })
+	}
+}
+
+/** Of each kind one; the corpus takes all. */
+const someSecrets = ['.ssh', '.garuda', '.aws', '.config/gh', '.netrc', '.npmrc', '.vault-token', '.bash_history']
+
 /** Plain folders with nothing running; `homeIsRoot` puts the project into the home itself. */
-export const makeFixture = (homeIsRoot = false): Fixture => {
+export const makeFixture = (homeIsRoot = false, secrets: readonly string[] = someSecrets): Fixture => {
 	const base = mkdtempSync(join(tmpdir(), 'garuda-sandbox-'))
 	const home = join(base, 'home')
 	const root = homeIsRoot ? home : join(base, 'project')
@@ -59,24 +110,15 @@ export const makeFixture = (homeIsRoot = false): Fixture => {
 	const cache = join(home, '.npm/_cacache')
 	for (const path of [home, root, tmp, cache]) mkdirSync(path, { recursive: true })
 	const folders = new Set(['.ssh', '.config/gh', '.garuda', '.aws'])
-	for (const name of homeSecrets) {
+	for (const name of secrets) {
 		const path = join(home, name)
 		const isFolder = folders.has(name) || homeSecrets.some((other) => other.startsWith(`${name}/`))
 		put(isFolder ? join(path, 'k') : path, token, 0o600)
 	}
 	for (const name of ['.bashrc', '.profile', '.config/autostart/a.desktop', '.local/bin/tool'])
 		put(join(home, name), '# mine\n')
-	const git = (...args: string[]) =>
-		execFileSync('git', args, {
-			cwd: root,
-			env: { PATH: '/usr/bin:/bin', HOME: base, GIT_CONFIG_NOSYSTEM: '1' },
-			stdio: 'ignore',
-		})
-	git('init', '-q')
 	put(join(root, 'f.txt'), 'x\n')
-	git('add', 'f.txt')
-	git('-c', 'user.name=a', '-c', 'user.email=b', 'commit', '-qm', 'one')
-	git('config', 'core.hooksPath', '.githooks')
+	copyRepository(join(root, '.git'))
 	put(join(root, '.githooks/post-checkout'), '#!/bin/sh\n', 0o755)
 	for (const name of [
 		'.vscode/tasks.json',

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createExecutor } from '../../../src/engine/sandbox/index.ts'
+import { homeSecrets } from '../../../src/engine/sandbox/names.ts'
 import { type Fixture, makeFixture, type Setting, withServices } from './fixture.ts'
 import { probes } from './probes.ts'
 
@@ -56,7 +57,7 @@ const chunk = <T>(all: T[], size: number): T[][] =>
 const result = (acts: Act[], output: string): Row[] =>
 	acts.map(({ id, marker }) => ({ id, escaped: marker ? existsSync(marker) : output.split('\n').includes(`@@${id}`) }))
 
-const fresh = (setting: Setting) => withServices(makeFixture(setting === 'root = home'))
+const fresh = (setting: Setting) => withServices(makeFixture(setting === 'root = home', homeSecrets))
 
 export const attackScripts = (path: string): { id: string; script: string }[] =>
 	(JSON.parse(readFileSync(path, 'utf8')) as { id: string; script?: string }[]).flatMap(({ id, script }) =>
