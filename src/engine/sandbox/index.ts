@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { UserError } from '../errors.ts'
 import type { Executor } from '../ports.ts'
@@ -18,6 +18,7 @@ import { loopbackNetwork, type NetworkOptions, namespaceNetwork } from './networ
 import { stat } from './paths.ts'
 import { createPolicyBuilder } from './policy.ts'
 import { type Diagnosis, probe } from './probe.ts'
+import { endOrphans } from './processes.ts'
 import { checkedBubblewrap, findBubblewrap, findNsenter } from './programs.ts'
 import { repositoryParts } from './repository.ts'
 import { seatbeltProfile } from './seatbelt.ts'
@@ -84,6 +85,7 @@ export interface ExecutorChoice {
  */
 export const createExecutor = async (options: SandboxOptions): Promise<ExecutorChoice> => {
 	const own = ownFolder(options.tmp)
+	endOrphans(dirname(own))
 	try {
 		return await choose(options, own)
 	} catch (error) {

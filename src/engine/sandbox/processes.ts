@@ -1,6 +1,6 @@
 // Process trees as /proc shows them (ps elsewhere): who descends from whom, and ending all of them.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 interface Process {
 	pid: number
@@ -83,6 +83,45 @@ export const belonging = (leader: number, mark: string): number[] => {
 const carries = (pid: number, mark: string): boolean => {
 	try {
 		return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)
+	} catch {
+		return false
+	}
+}
+
+/**
+ * Ends what a Garuda that was killed left running: orphans whose output still goes to a pipe of its own, in `folder`
+ * (`s-<pid>-…-own-…`). A command on the host outlives a kill, and so does a bubblewrap that was killed between its clone and
+ * its first step: the half that is left waits for ever. Gives how many there were; Linux only.
+ */
+export const endOrphans = (folder: string): number => {
+	if (process.platform !== 'linux') return 0
+	let ended = 0
+	for (const { pid, parent } of list()) {
+		const owner = [1, 2].map((fd) => ownerOf(`/proc/${pid}/fd/${fd}`, folder)).find((each) => each !== undefined)
+		if (owner === undefined || owner === process.pid || existsSync(`/proc/${owner}`) || !adopts(parent)) continue
+		const all = [pid, ...descendants(pid)]
+		signalAll(all, 'SIGKILL')
+		ended += all.length
+	}
+	return ended
+}
+
+const ownerOf = (link: string, folder: string): number | undefined => {
+	try {
+		const target = readlinkSync(link)
+		if (!target.startsWith(`${folder}/`)) return undefined
+		const owner = /^s-(\d+)-[^/]*-own-[^/]*\/pipe-\d+/.exec(target.slice(folder.length + 1))?.[1]
+		return owner === undefined ? undefined : Number(owner)
+	} catch {
+		return undefined
+	}
+}
+
+/** Whether orphans come to this process: with any other parent, somebody still looks after it (a Garuda of another pid namespace). */
+const adopts = (pid: number): boolean => {
+	if (pid <= 1) return true
+	try {
+		return readFileSync(`/proc/${pid}/comm`, 'latin1') === 'systemd\n'
 	} catch {
 		return false
 	}

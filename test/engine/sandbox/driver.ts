@@ -10,7 +10,8 @@ if (errand === 'suite') console.log(JSON.stringify(await runSuite('user', attack
 else {
 	// choose, run, outside, network (with a host list); open leaves the executor open, stay never ends.
 	// root, home, tmp[, script]
-	const [root, home, tmp, script] = rest as [string, string, string, string]
+	const [root, home, session, script] = rest as [string, string, string, string]
+	const tmp = session.replace('s-PID-', `s-${process.pid}-`)
 	for (const path of [root, home, tmp]) mkdirSync(path, { recursive: true })
 	const options = {
 		root,

@@ -336,18 +336,24 @@ describe('sandbox: limits and refusals', () => {
 	it('proc-14 outside the sandbox a command may outlive a killed Garuda: it is known by its mark, and close() ends it', async () => {
 		const driver = new URL('./driver.ts', import.meta.url).pathname
 		const marks = [nap(), nap()]
+		const sessions = join(fixture.base, 'sessions')
+		mkdirSync(sessions)
 		const child = spawn(
 			process.execPath,
-			[driver, 'outside', fixture.root, fixture.home, fixture.tmp, `sleep ${marks[0]}`],
+			[driver, 'outside', fixture.root, fixture.home, join(sessions, 's-PID-x'), `sleep ${marks[0]}; true`],
 			{ stdio: 'ignore', env: { PATH: '/usr/bin:/bin', TMPDIR: fixture.base } },
 		)
 		for (let tries = 0; tries < 300 && !alive(`^sleep ${marks[0]}$`); tries++) await delay(10)
 		child.kill('SIGKILL')
 		await delay(50)
-		// The documented limit: nobody is left to end it. Its environment still says whose it is.
+		// The documented limit: nobody is left to end it. Its environment still says whose it is, and the next start ends it.
 		const pid = execFileSync('pgrep', ['-f', `^sleep ${marks[0]}$`], { encoding: 'utf8' }).trim()
 		expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).to.match(/GARUDA_RUN=[0-9a-f]{16}/)
-		process.kill(Number(pid), 'SIGKILL')
+		await use({ tmp: fixture.tmp }, async () => {})
+		expect(alive(`^sleep ${marks[0]}$`), 'not of this folder').to.equal(true)
+		mkdirSync(join(sessions, 's-1-next'))
+		await use({ tmp: join(sessions, 's-1-next') }, async () => {})
+		expect(await gone(`^sleep ${marks[0]}$`)).to.equal(true)
 		await use({ executor: 'host' }, async (executor) => {
 			const running = executor.run(
 				{ script: `sleep ${marks[1]} & sleep ${marks[1]}`, cwd: fixture.root, timeoutMs: 9_000 },
