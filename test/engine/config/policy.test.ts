@@ -87,7 +87,7 @@ describe('config: team policy', () => {
 		}
 		// A link is something there as well.
 		await rm(places.project)
-		await symlink('/nowhere', places.project)
+		await symlink(join(dir, 'missing'), places.project)
 		expect((await loadPolicy(places)).notices).to.have.length(1)
 	})
 

@@ -251,7 +251,7 @@ describe('permission: trust store', () => {
 			await fs.mkdir(join(root, '.garuda'))
 			await artefact('good')
 			const run = store([
-				async () => {
+				async (): Promise<Choice> => {
 					await swap()
 					return 'session'
 				},
