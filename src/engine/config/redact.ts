@@ -66,7 +66,9 @@ export function createRedactor(seed: string): Redactor {
 					| undefined
 				const value = secret ?? whole
 				if (value.includes('[redacted:') || (check && !check(value))) return whole
-				return whole.replace(value, () => markOf(kind, value))
+				// The last one: a name before it may be the same word.
+				const at = whole.lastIndexOf(value)
+				return whole.slice(0, at) + markOf(kind, value) + whole.slice(at + value.length)
 			})
 		}
 		return redactNamed(out)
@@ -128,14 +130,19 @@ export function createRedactor(seed: string): Redactor {
 
 const bare = /[^\s"'`,;&|<>()[\]{}\\]{8,512}/y
 
+// Also as JSON in a string has it: \\"value\\".
+const quote = /\\{0,3}["'`]/y
+
 /** The value that begins here: the inside of quotes on one line, or an unbroken word. */
 function valueAt(text: string, start: number): { at: number; secret: string } | null {
-	const open = text[start]
-	if (open === '"' || open === "'" || open === '`') {
-		const end = text.indexOf(open, start + 1)
-		if (end < 0 || end - start > 514) return null
-		const secret = text.slice(start + 1, end)
-		return /[\n\r]|\s{2}|\[redacted:/.test(secret) ? null : { at: start + 1, secret }
+	quote.lastIndex = start
+	const open = quote.exec(text)?.[0]
+	if (open) {
+		const at = start + open.length
+		const end = text.indexOf(open, at)
+		if (end < 0 || end - at > 512) return null
+		const secret = text.slice(at, end)
+		return /[\n\r]|\s{2}|\[redacted:/.test(secret) ? null : { at, secret }
 	}
 	bare.lastIndex = start
 	const match = bare.exec(text)
