@@ -48,14 +48,17 @@ const escapeHtml = (text: string): string =>
  * One pass. What a page hides from a reader (hidden, display:none, comments) is where instructions to a model are put: it is
  * left out. Elements deeper than `depth` lose their tags, text beyond `size` characters is cut.
  */
-export const cleanHtml = (source: string, base: string, limits = { depth: 120, size: 1_500_000 }): CleanPage => {
+export const cleanHtml = (source: string, base: string, limits = { depth: 120, size: 400_000 }): CleanPage => {
 	const out: string[] = []
 	let size = 0
 	let cut = false
 	let title = ''
 	let inTitle = false
 	/** Each open element: its name, what closes it, and whether it hides. */
-	const open: { name: string; close: string; drops: boolean; main: number }[] = []
+	const open: { name: string; close: string; drops: boolean; main: number; language: string }[] = []
+	/** Where a block of code begins, to name its language once that is known. */
+	let code = -1
+	let tables = 0
 	let dropping = 0
 	let best: [from: number, to: number, length: number] | undefined
 	const put = (text: string): boolean => {
@@ -71,10 +74,12 @@ export const cleanHtml = (source: string, base: string, limits = { depth: 120, s
 			onopentag(name, attributes) {
 				// A frame of text only: the title stands in the head, which is left out.
 				if (name === 'title' && open.every((one) => one.name === 'html' || one.name === 'head')) inTitle = true
-				if (name === 'body' || name === 'html') return void open.push({ name, close: '', drops: false, main: -1 })
+				if (name === 'body' || name === 'html')
+					return void open.push({ name, close: '', drops: false, main: -1, language: '' })
 				if (empty.has(name)) {
 					if (dropping > 0) return
-					if (name === 'br' || name === 'hr') put(`<${name}>`)
+					if (name === 'br' && code >= 0) put('\n')
+					else if (name === 'br' || name === 'hr') put(`<${name}>`)
 					else if (name === 'img' && attributes.alt?.trim())
 						put(escapeHtml(` [image: ${attributes.alt.trim().slice(0, 200)}] `))
 					return
@@ -84,11 +89,20 @@ export const cleanHtml = (source: string, base: string, limits = { depth: 120, s
 				let close = ''
 				let main = -1
 				if (dropping === 0 && open.length < limits.depth) {
-					const tag = kept.has(name) ? name : blocks.has(name) ? 'div' : ''
 					if (name === 'main' || name === 'article' || attributes.role === 'main') main = out.length
-					if (tag && put(`<${tag}${kind(tag, attributes, base)}>`)) close = `</${tag}>`
+					// Tables are also used to lay a page out: one inside another is no table.
+					if (name === 'table') tables++
+					const flat = tables > 1 && /^(?:table|thead|tbody|tfoot|tr|t[hd]|caption)$/.test(name)
+					const tag = code >= 0 ? '' : flat || blocks.has(name) ? 'div' : kept.has(name) ? name : ''
+					if (name === 'pre' && code < 0 && put('<pre><code>')) {
+						code = out.length - 1
+						close = '</code></pre>'
+					} else if (name !== 'pre' && tag && put(`<${tag}${kind(tag, attributes, base)}>`)) close = `</${tag}>`
 				}
-				open.push({ name, close, drops, main })
+				const language = languageOf(attributes.class)
+				const named = language || open.at(-1)?.language
+				if (code >= 0 && named && out[code] === '<pre><code>') out[code] = `<pre><code class="language-${named}">`
+				open.push({ name, close, drops, main, language })
 			},
 			ontext(text) {
 				if (inTitle) title = (title + text).slice(0, 300)
@@ -101,6 +115,8 @@ export const cleanHtml = (source: string, base: string, limits = { depth: 120, s
 				const one = open.pop()
 				if (!one) return
 				if (one.drops) dropping--
+				if (one.close === '</code></pre>') code = -1
+				if (one.name === 'table' && tables > 0 && !one.drops) tables--
 				// Always: the tags must stay balanced where text was cut.
 				if (one.close) out.push(one.close)
 				if (one.main < 0) return
@@ -120,15 +136,14 @@ export const cleanHtml = (source: string, base: string, limits = { depth: 120, s
 const hides = (attributes: Record<string, string>): boolean =>
 	'hidden' in attributes || attributes['aria-hidden'] === 'true' || hiddenStyle.test(attributes.style ?? '')
 
+const languageOf = (classes = ''): string =>
+	/(?:^|\s)(?:language|lang|highlight-source|brush:)-?\s*([\w+#-]{1,20})/.exec(classes)?.[1] ?? ''
+
 /** The attributes that Markdown has a use for. */
 const kind = (tag: string, attributes: Record<string, string>, base: string): string => {
 	if (tag === 'a') {
 		const href = link(attributes.href, base)
 		return href ? ` href="${escapeHtml(href)}"` : ''
-	}
-	if (tag === 'code' || tag === 'pre') {
-		const language = /(?:^|\s)(?:language|lang|highlight-source)-([\w+#-]{1,20})/.exec(attributes.class ?? '')?.[1]
-		return language ? ` class="language-${language}"` : ''
 	}
 	if (tag === 'ol' && /^\d{1,6}$/.test(attributes.start ?? '')) return ` start="${attributes.start}"`
 	return ''

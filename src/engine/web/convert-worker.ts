@@ -1,7 +1,6 @@
 // A page's HTML to Markdown, in a thread of its own that can be ended: a page may be made so that this never returns.
 import { parentPort, workerData } from 'node:worker_threads'
 import TurndownService, { type TurndownNode } from 'turndown'
-import { strikethrough, tables, taskListItems } from 'turndown-plugin-gfm'
 import { cleanHtml } from './clean-html.ts'
 
 export interface ConvertJob {
@@ -25,19 +24,22 @@ export const toMarkdown = (job: ConvertJob): ConvertResult => {
 		emDelimiter: '*',
 		hr: '---',
 	})
-	service.use([tables, strikethrough, taskListItems])
-	// The plugin writes one tilde and leaves | and line breaks in cells, which break the row.
 	service.addRule('strike', { filter: ['del', 's', 'strike'], replacement: (content) => `~~${content}~~` })
+	// Tables by hand: bars and line breaks in a cell would break its row.
 	service.addRule('cell', {
 		filter: ['th', 'td'],
-		replacement: (content, node) => {
-			const text = content
+		replacement: (content) =>
+			` ${content
 				.trim()
 				.replace(/\s*\n\s*/g, ' ')
-				.replace(/(?<!\\)\|/g, '\\|')
-			return `${isFirst(node) ? '| ' : ' '}${text} |`
-		},
+				.replace(/(?<!\\)\|/g, '\\|')} |`,
 	})
+	service.addRule('row', {
+		filter: 'tr',
+		replacement: (content, node) => `\n|${content}${isFirstRow(node) ? `\n|${' --- |'.repeat(cells(node))}` : ''}`,
+	})
+	service.addRule('rows', { filter: ['thead', 'tbody', 'tfoot'], replacement: (content) => content })
+	service.addRule('table', { filter: 'table', replacement: (content) => `\n\n${content.trim()}\n\n` })
 	const markdown = service
 		.turndown(page.html)
 		.replace(/[ \t]+$/gm, '')
@@ -46,10 +48,15 @@ export const toMarkdown = (job: ConvertJob): ConvertResult => {
 	return { markdown, title: page.title, cut: page.cut }
 }
 
-const isFirst = (node: TurndownNode): boolean => {
-	const cells = node.parentNode?.childNodes
-	for (let at = 0; cells && at < cells.length; at++) if (/^T[HD]$/.test(cells[at]!.nodeName)) return cells[at] === node
-	return true
+const children = (node: TurndownNode): TurndownNode[] => Array.from(node.childNodes)
+
+const cells = (row: TurndownNode): number => children(row).filter(({ nodeName }) => /^T[HD]$/.test(nodeName)).length
+
+const isFirstRow = (row: TurndownNode): boolean => {
+	const part = row.parentNode
+	if (!part || children(part).find(({ nodeName }) => nodeName === 'TR') !== row) return false
+	if (part.nodeName === 'TABLE' || !part.parentNode) return true
+	return children(part.parentNode).find(({ nodeName }) => /^T(?:R|HEAD|BODY|FOOT)$/.test(nodeName)) === part
 }
 
 if (parentPort && workerData?.garudaConvert) {

@@ -1,6 +1,7 @@
 // Words or data: what of an address or a search query looks like something that is being carried out. Used by web_fetch and web_search.
 
-const word = /^(?:[A-Z]?[a-z]{2,19}|[A-Z]{1,8}|\d{1,4}|v\d+)$/
+// Also es2015, utf8, sha256.
+const word = /^(?:[A-Z]?[a-z]{1,19}|[A-Z]{1,8}|\d{1,4}|[a-z]{1,8}\d{1,4})$/
 
 /**
  * Whether a run of letters, digits and `+/=_-` is more likely encoded data than names: hex, digits, or mixed in a way that

@@ -1,4 +1,4 @@
-// The parts of turndown and its plugin that Garuda uses; the packages carry no types.
+// The parts of turndown that Garuda uses; the package carries no types.
 declare module 'turndown' {
 	interface TurndownNode {
 		nodeName: string
@@ -14,13 +14,7 @@ declare module 'turndown' {
 	}
 	export default class TurndownService {
 		constructor(options?: Record<string, string>)
-		use(plugin: unknown): this
 		addRule(name: string, rule: Rule): this
 		turndown(html: string): string
 	}
-}
-declare module 'turndown-plugin-gfm' {
-	export const tables: unknown
-	export const strikethrough: unknown
-	export const taskListItems: unknown
 }
