@@ -63,6 +63,7 @@ export function createGitStore(o: GitStoreOptions) {
 		allowed: number[] = [0],
 	) {
 		const { cwd = o.store, timeoutMs = o.budget.ms, ...rest } = more
+		if (rest.signal?.aborted) throw new Error('stopped')
 		const result = await o.git.run(args, { cwd, gitDir: o.store, timeoutMs, ...rest })
 		if (result.code === null || !allowed.includes(result.code))
 			throw new Error(

@@ -329,7 +329,7 @@ describe('sandbox: git', () => {
 		)
 		const much = await git.run(['show', 'HEAD:a.txt'], { cwd: repo, maxBytes: 1 })
 		expect(much).to.include({ code: null, stderr: 'git wrote more than 1 bytes\n' })
-		const late = await git.run(['cat-file', '--batch'], { cwd: repo, timeoutMs: 1 })
+		const late = await git.run(['hash-object', '--stdin'], { cwd: repo, timeoutMs: 1, input: Buffer.alloc(30_000_000) })
 		expect(late.stderr).to.match(/took longer/)
 		expect((await git.run(['status'], { cwd: repo, signal: AbortSignal.abort() })).stderr).to.match(/cancelled/)
 	})
