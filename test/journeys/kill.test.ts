@@ -211,7 +211,6 @@ describe('kill -9', function () {
 		expect(lines(clean.stdout).at(-1).result, clean.stderr).to.equal('All steps are done.')
 		expect(git(first.root, 'status', '--porcelain').trim().split('\n').length).to.be.above(5)
 		expect(alive('88.25'), 'not even a clean run leaves its children').to.deep.equal([])
-		const points: string[] = []
 		let worked = 0
 		for (let i = 1; i <= kills; i++) {
 			const at = project()
@@ -226,10 +225,9 @@ describe('kill -9', function () {
 				throw error
 			})
 			if (about.startsWith('after')) worked++
-			points.push(`${ms} ms: ${about}`)
+			console.log(`        killed at ${ms} ms: ${about}`)
 			removeTemp()
 		}
-		console.log(points.map((one) => `        killed at ${one}`).join('\n'))
 		expect(worked, 'most kills hit the work').to.be.above(kills * 0.4)
 	})
 
