@@ -5,6 +5,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { HttpError, isHttpError } from './http-error.ts'
 import { bareHost, type Env, pickProxy, portOf, proxyAuth, shown } from './proxy.ts'
 
+export type { IncomingMessage } from 'node:http'
 export { HttpError, type HttpErrorCode, isHttpError } from './http-error.ts'
 
 export interface HttpRequest {

@@ -1,8 +1,8 @@
 // One GET to a host whose every address was judged, over a socket to the judged address. No redirect, cookie, cache or proxy. Used by web_fetch.
-import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { dialChecked, type Reach } from './checked-dial.ts'
+import type { IncomingMessage } from './http.ts'
 import { HttpError, isHttpError } from './http-error.ts'
 
 export interface PinnedRequest {
