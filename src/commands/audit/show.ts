@@ -39,7 +39,7 @@ export default class AuditShow extends BaseCommand {
 		stdout.on('error', () => {
 			gone = true
 		})
-		const place = { home: homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd(), env }
+		const place = { home: homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd(), env, platform: process.platform }
 		for await (const text of auditShow(place, flags, Date.now())) {
 			if (!gone && !stdout.write(text))
 				await new Promise<void>((done) => {

@@ -6,7 +6,7 @@ import { BaseCommand } from '../../base.ts'
 export default class AuditVerify extends BaseCommand {
 	static override summary = 'Check that the audit logs are as Garuda wrote them'
 	static override description =
-		`Goes through the chain of every session's log and checks it against the index, the checkpoint and the witnesses that your settings name. For each session: ok, or the first bad line and why.
+		`Goes through the chain of every session's log and checks it against the index, the checkpoints and the witnesses that your settings and the team policy name. For each session: ok, or the first bad line and why.
 
 Exit codes: 0 all is as written · 1 something is not, or could not be looked at · 2 wrong usage.`
 	static override examples = [
@@ -30,7 +30,7 @@ Exit codes: 0 all is as written · 1 something is not, or could not be looked at
 		const { flags } = await this.parse(AuditVerify)
 		const { auditVerify } = await import('../../engine/inspect/audit.ts')
 		const { env } = process
-		const place = { home: homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd(), env }
+		const place = { home: homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd(), env, platform: process.platform }
 		const { text, ok } = await auditVerify(place, flags)
 		process.exitCode = ok ? 0 : 1
 		await new Promise<void>((done) => {

@@ -1,7 +1,6 @@
 // Lines of the audit log: how one is written, what its hash covers, and how a file is read line by line. Under log and verify.
 import { createHash } from 'node:crypto'
 import { constants, promises as fs } from 'node:fs'
-import { userInfo } from 'node:os'
 import type { AuditEntry } from '../ports.ts'
 
 export type Handle = Awaited<ReturnType<typeof fs.open>>
@@ -103,17 +102,6 @@ export function readLine(text: string): ReadLine | null {
 		return null
 	line.hash = match[2]!
 	return { line, computed: sha256(body), written: canonical(line) === body }
-}
-
-/** The user this process acts as; null where the system does not say. */
-export const ownUid = async (): Promise<number | null> => {
-	try {
-		const { uid } = userInfo()
-		return uid >= 0 ? uid : null
-	} catch {
-		// No entry in passwd (a container's user): the owner of the process's own files says it.
-		return (await fs.stat('/proc/self').catch(() => null))?.uid ?? null
-	}
 }
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants

@@ -2,8 +2,9 @@
 import { promises as fs } from 'node:fs'
 import { type AuditLine, openPlain, rawLines, readLine } from '../audit/chain.ts'
 import { type SessionVerdict, type Verification, verifyAudit } from '../audit/verify.ts'
-import { auditPlaces, readCheckpoint, readWitness, witnessOf } from '../audit/witness.ts'
+import { auditPlaces, readCheckpoint, readWitness, type WitnessSpec, witnessName, witnessOf } from '../audit/witness.ts'
 import { garudaPaths } from '../config/paths.ts'
+import { loadPolicy, policyPlaces } from '../config/policy.ts'
 import { loadSettings } from '../config/settings.ts'
 import { codeOf, UserError } from '../errors.ts'
 import { oneLine, visible } from '../text.ts'
@@ -15,14 +16,39 @@ export interface AuditPlace {
 	garudaHome?: string | undefined
 	cwd: string
 	env: Record<string, string | undefined>
+	platform: string
+	/** Only for tests: another managed policy, and who must own it. */
+	managedPolicy?: string
+	policyOwner?: number | null
 }
 
 const folder = (place: AuditPlace) => {
 	const paths = garudaPaths(place.home, place.home, place.garudaHome)
-	// One file for both levels: only the user's settings count.
+	return { paths, dir: `${paths.home}/audit` }
+}
+
+/** The second places of the user's settings and of the team policy, together; not those of any project. */
+async function secondPlaces(place: AuditPlace) {
+	const { paths } = folder(place)
+	// One file for both levels, so that there is no project's.
+	const own = { home: paths.home, project: { ...paths.project, dir: paths.home, settings: paths.settings } }
+	const { settings } = await loadSettings({ settings: paths.settings, project: own.project })
+	const { managedPolicy, policyOwner } = place
+	const places = policyPlaces(own, place.platform, managedPolicy)
+	const { policy } = await loadPolicy(policyOwner === undefined ? places : { ...places, owner: policyOwner })
+	const mine = auditPlaces(settings.audit, place.home)
+	const { checkpoint, witness } = policy?.audit ?? { witness: [] }
+	const team = auditPlaces(
+		{
+			enabled: true,
+			...(checkpoint ? { checkpoint: checkpoint.value } : {}),
+			witness: witness.map((one) => one.value),
+		},
+		place.home,
+	)
 	return {
-		paths: { settings: paths.settings, project: { ...paths.project, settings: paths.settings } },
-		dir: `${paths.home}/audit`,
+		checkpoints: [...new Set([mine.checkpoint, team.checkpoint].filter((one) => one !== undefined))],
+		witnesses: [...mine.witnesses, ...team.witnesses],
 	}
 }
 
@@ -35,16 +61,15 @@ export interface VerifyFlags {
 	json?: boolean | undefined
 }
 
-/** The report and whether all is well. A UserError for settings that cannot be read: what they name would be left out. */
+/** The report and whether all is well. A UserError for settings or a policy that cannot be read: what they name would be left out. */
 export async function auditVerify(place: AuditPlace, flags: VerifyFlags): Promise<{ text: string; ok: boolean }> {
-	const { paths, dir } = folder(place)
-	const { settings } = await loadSettings(paths)
-	const { checkpoint, witnesses } = auditPlaces(settings.audit, place.home)
+	const { dir } = folder(place)
+	const { checkpoints, witnesses } = await secondPlaces(place)
 	const more = await Promise.all((flags.witness ?? []).map((text) => witnessOf(text, place.cwd)))
 	const git = async () => (await import('../sandbox/git.ts')).createGit({ env: place.env })
 	const places = [
-		...(checkpoint === undefined ? [] : [await readCheckpoint(checkpoint)]),
-		...(await Promise.all([...witnesses, ...more].map((spec) => readWitness(spec, git)))),
+		...(await Promise.all(checkpoints.map(readCheckpoint))),
+		...(await Promise.all(unique([...witnesses, ...more]).map((spec) => readWitness(spec, git)))),
 	]
 	const found = await verifyAudit({
 		dir,
@@ -53,6 +78,10 @@ export async function auditVerify(place: AuditPlace, flags: VerifyFlags): Promis
 	})
 	return { text: flags.json ? `${JSON.stringify({ version: 1, ...found })}\n` : verifyText(found, dir), ok: found.ok }
 }
+
+const unique = (specs: readonly WitnessSpec[]): WitnessSpec[] => [
+	...new Map(specs.map((spec) => [witnessName(spec), spec])).values(),
+]
 
 function verifyText(found: Verification, dir: string): string {
 	const line = (one: SessionVerdict): string => {

@@ -13,7 +13,14 @@ describe('inspect: audit', () => {
 	})
 	afterEach(() => at.remove())
 
-	const place = () => ({ home: join(at.base, 'home'), cwd: at.root, env: { PATH: process.env.PATH, HOME: at.base } })
+	const place = () => ({
+		home: join(at.base, 'home'),
+		cwd: at.root,
+		platform: 'linux',
+		managedPolicy: join(at.base, 'policy.json'),
+		policyOwner: null,
+		env: { PATH: process.env.PATH, HOME: at.base },
+	})
 	const settings = (value: object) =>
 		writeFile(join(at.base, 'home', '.garuda', 'settings.json'), JSON.stringify(value))
 	const show = async (flags: ShowFlags = {}, now = Date.UTC(2026, 0, 2, 4)) => {
@@ -59,6 +66,20 @@ describe('inspect: audit', () => {
 		expect((await auditVerify(place(), {})).text).to.include('the index was rewritten with it')
 		await settings({ audit: { checkpoint: join(at.base, 'heads', 'none') } })
 		expect((await auditVerify(place(), {})).text).to.include('Nothing was checked against it')
+	})
+
+	it('verify reads the second places of the team policy too, and stops at one it cannot read', async () => {
+		await mkdir(join(at.base, 'team'))
+		await at.session(one, { witnesses: [{ folder: join(at.base, 'team') }] })
+		await at.edit(one, (lines) => lines.slice(0, 4))
+		await at.fixIndex(one)
+		expect((await auditVerify(place(), {})).ok).to.equal(true)
+		await writeFile(place().managedPolicy, JSON.stringify({ audit: { witness: [{ folder: join(at.base, 'team') }] } }))
+		expect((await auditVerify(place(), {})).text)
+			.to.include('BAD line 5')
+			.and.include('the witness')
+		await writeFile(place().managedPolicy, '{')
+		expect(await auditVerify(place(), {}).catch((error: unknown) => error)).to.be.instanceOf(UserError)
 	})
 
 	it('verify takes no word of a project, and stops at settings it cannot read', async () => {
