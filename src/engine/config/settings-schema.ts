@@ -79,8 +79,18 @@ const schema = z.strictObject({
 		})
 		.optional(),
 	env: z.strictObject({ allow: words('More environment variables that commands see.').optional() }).optional(),
+	network: z
+		.strictObject({
+			allow: words(
+				'Hosts that commands in the sandbox may reach: names, *.suffix, or npm, pypi, crates, maven, go, github, debian.',
+			).optional(),
+		})
+		.optional(),
 	web: z
-		.strictObject({ allowLocalhost: z.boolean().optional().describe('The agent may fetch from this machine.') })
+		.strictObject({
+			enabled: z.boolean().optional().describe('The web_fetch tool.'),
+			allowLocalhost: z.boolean().optional().describe('The agent may fetch from this machine.'),
+		})
 		.optional(),
 	limits: z
 		.strictObject({

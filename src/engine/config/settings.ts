@@ -23,7 +23,10 @@ export interface Settings {
 	rules: RuleText[]
 	sandbox: { writePaths: string[]; denyRead: string[]; blockUnix: boolean }
 	env: { allow: string[] }
-	web: { allowLocalhost: boolean }
+	/** Hosts that commands may reach, as written; `expandHosts` gives the names. Empty: no network for commands. */
+	network: { allow: string[] }
+	/** `enabled`: the web_fetch tool; every new host asks. */
+	web: { enabled: boolean; allowLocalhost: boolean }
 	limits: {
 		steps: number
 		/** The same call with the same result this often: a hint, then the stop. */
@@ -107,7 +110,8 @@ export const defaultSettings = (): Settings => ({
 	rules: [],
 	sandbox: { writePaths: [], denyRead: [], blockUnix: false },
 	env: { allow: [] },
-	web: { allowLocalhost: false },
+	network: { allow: [] },
+	web: { enabled: true, allowLocalhost: false },
 	limits: {
 		steps: 200,
 		repeatHint: 3,
@@ -202,7 +206,7 @@ async function realFile(file: string): Promise<string> {
 	}
 }
 
-const groups = ['sandbox', 'env', 'web', 'limits', 'model', 'compaction', 'audit'] as const
+const groups = ['sandbox', 'env', 'network', 'web', 'limits', 'model', 'compaction', 'audit'] as const
 const plain = [
 	'executor',
 	'profile',
@@ -247,7 +251,11 @@ function holdBack(values: SettingsFile, user: Settings): Record<string, Json> | 
 		if (values[list]?.length) held[list] = values[list]
 		delete values[list]
 	}
-	const take = (group: 'sandbox' | 'env' | 'web' | 'model', key: string, loosens: (value: unknown) => boolean) => {
+	const take = (
+		group: 'sandbox' | 'env' | 'network' | 'web' | 'model',
+		key: string,
+		loosens: (value: unknown) => boolean,
+	) => {
 		const part = values[group] as Record<string, unknown> | undefined
 		if (part?.[key] === undefined) return
 		if (loosens(part[key])) held[`${group}.${key}`] = part[key] as Json
@@ -257,6 +265,8 @@ function holdBack(values: SettingsFile, user: Settings): Record<string, Json> | 
 	take('sandbox', 'writePaths', filled)
 	if (values.sandbox?.blockUnix === false) take('sandbox', 'blockUnix', () => user.sandbox.blockUnix)
 	take('env', 'allow', filled)
+	take('network', 'allow', filled)
+	if (values.web?.enabled === true && !user.web.enabled) take('web', 'enabled', () => true)
 	if (values.web?.allowLocalhost === true) take('web', 'allowLocalhost', () => true)
 	// Who is trusted on the way to the model is never a project's word.
 	take('model', 'ca', () => true)
