@@ -60,7 +60,7 @@ export async function verifyAudit(o: VerifyOptions): Promise<Verification> {
 		problems.push('The index is missing, though there are logs: what was deleted cannot be told.')
 	if (await fs.lstat(`${o.dir}/index.json.damaged`).catch(() => null))
 		problems.push(
-			'A damaged index was found earlier and kept as index.json.damaged: sessions that only it knew are not missed.',
+			'A damaged index was found earlier and kept as index.json.damaged: sessions that only it knew are not missed. Remove that file once you have looked.',
 		)
 
 	const kept = new Map<string, KeptHead[]>()
@@ -73,7 +73,7 @@ export async function verifyAudit(o: VerifyOptions): Promise<Verification> {
 		}
 		if (place.damaged > 0)
 			notes.push(
-				`The ${place.kind} ${place.name} has ${place.damaged} ${place.damaged === 1 ? 'entry' : 'entries'} that are no heads.`,
+				`The ${place.kind} ${place.name} has ${place.damaged} ${place.damaged === 1 ? 'entry that is no head' : 'entries that are no heads'} of its place.`,
 			)
 		for (const head of place.heads) {
 			const list = kept.get(head.session) ?? []

@@ -1,6 +1,18 @@
 // The log as it is written: chained, redacted, bounded, in order, and honest about what went wrong.
 import { spawn } from 'node:child_process'
-import { appendFile, lstat, mkdir, readdir, readFile, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
+import {
+	appendFile,
+	chmod,
+	lstat,
+	mkdir,
+	readdir,
+	readFile,
+	rm,
+	stat,
+	symlink,
+	unlink,
+	writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
@@ -357,6 +369,15 @@ describe('audit: log', () => {
 		await link(join(elsewhere, 'target'), at.file(one))
 		await at.session(one)
 		expect(await readFile(join(elsewhere, 'target'), 'utf8')).to.equal('mine\n')
+	})
+
+	it('what was left open to others is closed before anything is added', async () => {
+		await at.session(one)
+		await chmod(at.dir, 0o755)
+		await chmod(at.file(one), 0o666)
+		await at.session(one)
+		expect((await stat(at.dir)).mode & 0o777).to.equal(0o700)
+		expect((await stat(at.file(one))).mode & 0o777).to.equal(0o600)
 	})
 
 	it('what somebody else does to the file meanwhile is told, and verify names it', async () => {

@@ -1,5 +1,5 @@
 // The kinds of tampering, each done to a real log and found, with the first bad line named.
-import { copyFile, mkdir, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { readCheckpoint, readWitness } from '../../../src/engine/audit/witness.ts'
@@ -379,6 +379,20 @@ describe('audit: tampering', () => {
 		const found = await at.verify()
 		expect(found.ok).to.equal(false)
 		expect(found.problems.join()).to.include('missing')
+	})
+
+	it('a folder that is a link, and heads under another session’s name, are told', async () => {
+		await mkdir(join(at.base, 'w'))
+		const head = { session: two, lines: 8, hash: (await at.parsed(two))[7]!.hash, time: '' }
+		await writeFile(join(at.base, 'w', `${one}.heads.jsonl`), `${JSON.stringify(head)}\n`)
+		const found = await at.verify({ places: [await readWitness({ folder: join(at.base, 'w') }, at.git)] })
+		expect(found.notes.join()).to.include('1 entry')
+		expect(found.sessions.flatMap((session) => session.witnessed)).to.deep.equal([])
+		await rename(at.dir, join(at.base, 'moved'))
+		await symlink(join(at.base, 'moved'), at.dir)
+		const linked = await at.verify()
+		expect(linked.ok).to.equal(false)
+		expect(linked.problems.join()).to.include('is a link')
 	})
 
 	it('a line of a mebibyte or of any bytes is named, not read into memory or thrown at', async () => {
