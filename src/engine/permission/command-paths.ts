@@ -1,6 +1,7 @@
 // Paths that a shell command names: redirections, outputs and arguments, found before it runs. Feeds permission/decide.
 import { isAbsolute, join } from 'node:path'
 import type { ResolvedPath } from '../ports.ts'
+import { type Spelled, spell } from './rules.ts'
 import { baseName } from './shell-inner.ts'
 import { DYNAMIC, readShell, type ShellCommand, type SimpleCommand } from './shell-words.ts'
 
@@ -22,6 +23,11 @@ export interface NamedPath {
 export interface CheckedCommand {
 	shell: ShellCommand
 	paths: NamedPath[]
+	/** The commands, and those of `paths` that a program's real name makes, ready for rules. */
+	spelled: Spelled
+	programs: Spelled
+	/** All real paths in one text, in lower case: most path rules see at once that they mean none. */
+	pathText: string
 }
 
 export interface CheckContext {
@@ -65,7 +71,21 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 			return { ...named, resolved }
 		}),
 	)
-	return { shell, paths: paths.filter((one) => one.resolved !== null || one.access === 'write') }
+	const kept = paths.filter((one) => one.resolved !== null || one.access === 'write')
+	// A link, or another folder's copy, under its real name.
+	const programs = kept.flatMap(({ program, resolved }) =>
+		program && resolved ? { ...program, words: [resolved.path, ...program.words.slice(1)] } : [],
+	)
+	return {
+		shell,
+		paths: kept,
+		spelled: spell(shell.commands),
+		programs: spell(programs),
+		pathText: kept
+			.map(({ resolved }) => resolved?.path ?? '')
+			.join('\n')
+			.toLowerCase(),
+	}
 }
 
 const rank = (via: Via): number => ['redirect', 'output', 'argument', 'option'].indexOf(via)

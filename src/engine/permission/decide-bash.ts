@@ -3,7 +3,16 @@ import { isAbsolute, relative } from 'node:path'
 import { hasHidden, visible } from '../text.ts'
 import type { CheckedCommand } from './command-paths.ts'
 import type { DecideInput, Decision } from './decide.ts'
-import { allowMatches, denyMatches, type PlacedRule, pathMatches, type Rule, ruleName, toolMatches } from './rules.ts'
+import {
+	allowMatches,
+	denyCouldMatch,
+	denyMatches,
+	type PlacedRule,
+	pathMatches,
+	type Rule,
+	ruleName,
+	toolMatches,
+} from './rules.ts'
 import { DYNAMIC } from './shell-words.ts'
 
 /** The deny rule that a simple command or a named path runs into, with the words that did. */
@@ -12,18 +21,14 @@ export function bashDenied(
 	rules: readonly PlacedRule[],
 ): { rule: PlacedRule; what: string } | null {
 	if (!command) return null
+	const { spelled, programs, paths } = command
 	for (const rule of rules) {
-		const simple = command.shell.commands.find((one) => denyMatches(rule, one) === 'yes')
+		const simple = denyMatches(rule, spelled)
 		if (simple) return { rule, what: simple.words.join(' ').replaceAll(DYNAMIC, '…').slice(0, 200) }
-		// A link, or another folder's copy, under its real name.
-		const program = command.paths.find(
-			({ program, resolved }) =>
-				program &&
-				resolved &&
-				denyMatches(rule, { ...program, words: [resolved.path, ...program.words.slice(1)] }) === 'yes',
-		)
-		if (program) return { rule, what: program.resolved!.path }
-		const path = command.paths.find(
+		const program = denyMatches(rule, programs)
+		if (program) return { rule, what: program.words[0]! }
+		if (!mayTouch(rule, command)) continue
+		const path = paths.find(
 			(one) => one.resolved && one.via !== 'option' && pathMatches(rule, one.resolved.path, one.access),
 		)
 		if (path) return { rule, what: path.resolved!.shown }
@@ -31,13 +36,20 @@ export function bashDenied(
 	return null
 }
 
+/** False when a path rule means none of the command's paths, seen without looking at each. */
+const mayTouch = (rule: PlacedRule, { pathText }: CheckedCommand): boolean =>
+	rule.path !== null && pathText.includes(rule.path.literal)
+
 /** The ask rule that a command, or a path that it names, runs into; an unknown part that could is one. */
 export function askRule({ command, rules, tool, info }: DecideInput): PlacedRule | undefined {
 	return rules.ask.find(
 		(rule) =>
 			toolMatches(rule, tool, info.access) ||
-			command?.shell.commands.some((one) => denyMatches(rule, one) !== 'no') ||
-			command?.paths.some((one) => one.resolved && pathMatches(rule, one.resolved.path, one.access)),
+			(command !== undefined &&
+				(denyMatches(rule, command.spelled) !== null ||
+					denyCouldMatch(rule, command.spelled) ||
+					(mayTouch(rule, command) &&
+						command.paths.some((one) => one.resolved && pathMatches(rule, one.resolved.path, one.access))))),
 	)
 }
 
@@ -60,16 +72,17 @@ export function bashAsked(input: DecideInput): Decision | null {
 	if (asked) return ask(`the ask rule ${ruleName(asked)} asks each time`, asked)
 	const bashRules = rules.deny.filter((rule) => rule.kind === 'bash')
 	for (const rule of bashRules)
-		if (shell.commands.some((one) => denyMatches(rule, one) === 'maybe'))
+		if (denyCouldMatch(rule, command.spelled))
 			return ask(`whether the deny rule ${ruleName(rule)} means it is known only at the run`, rule)
 	const [doubt] = shell.doubts
 	if (doubt && (bashRules.length > 0 || rules.ask.some((rule) => rule.kind === 'bash')))
 		return ask(`${doubt.reason}, so the rules for commands cannot be applied`)
+	const touching = rules.deny.filter((rule) => mayTouch(rule, command))
 	const option = paths.find(
 		(one) =>
 			one.via === 'option' &&
 			one.resolved &&
-			(one.resolved.sensitive || rules.deny.some((rule) => pathMatches(rule, one.resolved!.path, one.access))),
+			(one.resolved.sensitive || touching.some((rule) => pathMatches(rule, one.resolved!.path, one.access))),
 	)
 	if (option) return ask(`it may hand on ${option.resolved!.shown}, which is refused elsewhere`)
 	return outputAsked(input, ask)
@@ -129,7 +142,7 @@ export function bashAllowed({ command, rules, fixed, info, tool }: DecideInput):
 	// With a doubt the words say too little of what runs.
 	if (command.shell.doubts.length > 0) return null
 	const text = (info.command ?? '').trim()
-	const exact = lists.find((rule) => rule.kind === 'bash' && rule.pattern !== null && unescaped(rule.pattern) === text)
+	const exact = lists.find((rule) => rule.plain !== null && rule.plain === text)
 	if (exact) return allowed(exact)
 	let last: PlacedRule | undefined
 	for (const one of command.shell.commands) {
@@ -146,10 +159,6 @@ const allowed = (rule: PlacedRule): Decision => ({
 	reason: `the rule ${ruleName(rule)} allows it`,
 	rule: { text: rule.text, file: rule.file, line: rule.line },
 })
-
-/** The literal text of a pattern with no wildcard, else null. */
-const unescaped = (pattern: string): string | null =>
-	/(?<!\\)(?:\\\\)*\*/.test(pattern) ? null : pattern.replace(/\\([*\\])/g, '$1')
 
 /** The rule that would allow this very command for good, when one can. */
 export function commandRule(text: string, { shell }: CheckedCommand): string | null {

@@ -1,11 +1,52 @@
 // Patterns of rules against commands and paths: `*` for commands, globs for paths. Pure.
 import { DYNAMIC } from './shell-decode.ts'
 
-/** `*` any text, `\*` and `\\` themselves; the whole text must match. Linear-time: no expression is built from it. */
-export function matchText(pattern: string, text: string, fold = false): boolean {
-	const tokens = tokenise(fold ? pattern.toLowerCase() : pattern)
-	return matchTokens(tokens, fold ? text.toLowerCase() : text)
+/** A pattern taken apart once: `*` any text, `\*` and `\\` themselves. Matching is by search for its fixed pieces: no expression is built. */
+export interface TextPattern {
+	/** The fixed pieces in order; one alone means no star. */
+	pieces: string[]
+	/** The text up to the first space, where the pattern fixes it; any matching text begins with exactly this word. */
+	first: string | null
+	/** The longest fixed piece: what a matching text must hold. */
+	longest: string
+	tokens: number[]
 }
+
+export function compileText(pattern: string, fold = false): TextPattern {
+	const tokens = tokenise(fold ? pattern.toLowerCase() : pattern)
+	const pieces = ['']
+	for (const token of tokens) {
+		if (token === STAR) pieces.push('')
+		else pieces[pieces.length - 1] += String.fromCharCode(token)
+	}
+	const head = pieces[0]!
+	const space = head.indexOf(' ')
+	const first = space >= 0 ? head.slice(0, space) : pieces.length === 1 ? head : null
+	const longest = pieces.reduce((a, b) => (b.length > a.length ? b : a))
+	return { pieces, first, longest, tokens }
+}
+
+/** Whether the whole text matches; of a pattern compiled with `fold` the text must be in lower case. */
+export function matchesText({ pieces }: TextPattern, text: string): boolean {
+	const last = pieces.length - 1
+	const head = pieces[0]!
+	if (last === 0) return text === head
+	const tail = pieces[last]!
+	if (text.length < head.length + tail.length || !text.startsWith(head) || !text.endsWith(tail)) return false
+	let at = head.length
+	const end = text.length - tail.length
+	for (let piece = 1; piece < last; piece++) {
+		const found = text.indexOf(pieces[piece]!, at)
+		if (found < 0) return false
+		at = found + pieces[piece]!.length
+		if (at > end) return false
+	}
+	return true
+}
+
+/** `*` any text, `\*` and `\\` themselves; the whole text must match. */
+export const matchText = (pattern: string, text: string, fold = false): boolean =>
+	matchesText(compileText(pattern, fold), fold ? text.toLowerCase() : text)
 
 const STAR = -1
 
@@ -20,35 +61,30 @@ const tokenise = (pattern: string): number[] => {
 	return tokens
 }
 
-function matchTokens(tokens: readonly number[], text: string): boolean {
-	let at = 0
-	let token = 0
-	let star = -1
-	let from = 0
-	while (at < text.length) {
-		if (tokens[token] === STAR) {
-			star = token++
-			from = at
-		} else if (token < tokens.length && tokens[token] === text.charCodeAt(at)) {
-			token++
-			at++
-		} else if (star >= 0) {
-			token = star + 1
-			at = ++from
-		} else return false
-	}
-	while (tokens[token] === STAR) token++
-	return token === tokens.length
+/** A text with unknown parts, made ready: lower case, the spaces around an unknown part unknown as well, and so is what is far behind. */
+export const looseText = (text: string): string => {
+	const loose = text.toLowerCase().replace(unknownWithSpaces, DYNAMIC)
+	return loose.length > 4096 ? loose.slice(0, 4096) + DYNAMIC : loose
 }
 
+const unknownWithSpaces = new RegExp(` *${DYNAMIC} *`, 'g')
+
 /** Whether some value of the text's unknown parts could match. Over-reads: "could" leads to a question. */
-export function couldMatch(pattern: string, text: string): boolean {
-	// An unknown word may be empty or several words: the spaces around it are unknown as well.
-	const loose = text
-		.toLowerCase()
-		.replaceAll(new RegExp(` *${DYNAMIC} *`, 'g'), DYNAMIC)
-		.slice(0, 4096)
-	const tokens = tokenise(pattern.toLowerCase())
+export const couldMatch = (pattern: string, text: string): boolean =>
+	couldMatchText(compileText(pattern, true), looseText(text))
+
+/** The same for a pattern compiled with `fold` and a text from `looseText`. */
+export function couldMatchText({ tokens, pieces }: TextPattern, loose: string): boolean {
+	// Most pairs differ before the first unknown part or after the last.
+	const known = loose.indexOf(DYNAMIC)
+	const head = pieces[0]!
+	const start = known < 0 ? loose : loose.slice(0, known)
+	const both = Math.min(head.length, start.length)
+	if (head.slice(0, both) !== start.slice(0, both)) return false
+	const tail = pieces.at(-1)!
+	const end = known < 0 ? loose : loose.slice(loose.lastIndexOf(DYNAMIC) + 1)
+	const ends = Math.min(tail.length, end.length)
+	if (ends > 0 && tail.slice(-ends) !== end.slice(-ends)) return false
 	// Sets of pattern positions, moved over the text: the unknown part moves to every later position.
 	let places = new Set<number>()
 	const add = (into: Set<number>, place: number) => {
@@ -65,6 +101,8 @@ export function couldMatch(pattern: string, text: string): boolean {
 		}
 		places = next
 		if (places.size === 0) return false
+		// A star at the end takes whatever still comes.
+		if (tail === '' && places.has(tokens.length)) return true
 	}
 	return places.has(tokens.length)
 }
@@ -107,6 +145,40 @@ export function globRegExp(glob: string, fold: boolean): RegExp | null {
 	} catch {
 		return null
 	}
+}
+
+/** The longest run of plain ASCII characters that every path of a glob holds, in lower case when `fold`; '' when there is none. */
+export function globLiteral(glob: string, fold: boolean): string {
+	let best = ''
+	let run = ''
+	let group = 0
+	const end = () => {
+		if (run.length > best.length) best = run
+		run = ''
+	}
+	for (let at = 0; at < glob.length; at++) {
+		const char = glob[at]!
+		if (char === '*' || char === '?') {
+			end()
+			if (char === '*' && glob[at + 1] === '*') {
+				while (glob[at + 1] === '*') at++
+				// That slash belongs to the folders that may be none.
+				if (glob[at + 1] === '/') at++
+			}
+		} else if (char === '[') {
+			end()
+			at = Math.max(at, glob.indexOf(']', at + 2))
+		} else if (char === '{' || char === '}') {
+			end()
+			group += char === '{' ? 1 : -1
+		} else {
+			const plain = char === '\\' && at + 1 < glob.length ? glob[++at]! : char
+			if (group > 0 || plain > '~') end()
+			else run += plain
+		}
+	}
+	end()
+	return fold ? best.toLowerCase() : best
 }
 
 /** The text as a glob that matches exactly itself. */

@@ -2,7 +2,17 @@
 import { basename, isAbsolute } from 'node:path'
 import type { Level, RuleList, RuleText } from '../config/settings.ts'
 import type { Access } from '../types.ts'
-import { couldMatch, escapeGlob, globRegExp, matchText } from './match.ts'
+import {
+	compileText,
+	couldMatchText,
+	escapeGlob,
+	globLiteral,
+	globRegExp,
+	looseText,
+	matchesText,
+	matchText,
+	type TextPattern,
+} from './match.ts'
 import { DYNAMIC, type SimpleCommand } from './shell-words.ts'
 
 export type RuleKind = 'tool' | 'bash' | 'path' | 'host' | 'edits'
@@ -25,6 +35,10 @@ export interface PlacedRule extends Rule {
 	line: number
 	/** For path rules. */
 	path: PathPattern | null
+	/** For rules on commands: the pattern's forms, in lower case and widened for deny and ask. */
+	forms: TextPattern[]
+	/** The pattern as a plain text when it has no star. */
+	plain: string | null
 }
 
 interface PathPattern {
@@ -32,6 +46,8 @@ interface PathPattern {
 	exact: RegExp
 	/** Deny and ask only, else null: also everything below a folder that matches. */
 	below: boolean
+	/** What each path that matches holds, in lower case when `below`. */
+	literal: string
 }
 
 export interface RuleSet {
@@ -121,7 +137,7 @@ export function ruleSet(
 			continue
 		}
 		const path = rule.kind === 'path' ? pathPattern(rule.pattern!, list, places) : null
-		rules[list].push({ ...rule, list, level: one.level, file, line, path })
+		rules[list].push({ ...rule, list, level: one.level, file, line, path, ...compiled(rule, list) })
 	}
 	return { rules, problems }
 }
@@ -147,7 +163,16 @@ function pathPattern(source: string, list: RuleList, { root, home }: { root: str
 	// Cannot be null: parseRule has tried it. A pattern that matches nothing would be a hole in a deny list.
 	const exact = globRegExp(glob, wide)
 	if (!exact) throw new Error(`path pattern lost: ${source}`)
-	return { exact, below: wide }
+	return { exact, below: wide, literal: globLiteral(glob, wide) }
+}
+
+function compiled({ kind, pattern }: Rule, list: RuleList): Pick<PlacedRule, 'forms' | 'plain'> {
+	if (kind !== 'bash' || pattern === null) return { forms: [], plain: null }
+	const plain = /(?<!\\)(?:\\\\)*\*/.test(pattern) ? null : pattern.replace(/\\([*\\])/g, '$1')
+	if (list === 'allow') return { forms: forms(pattern).map((form) => compileText(form)), plain }
+	// A single word means the command with any arguments: a deny rule is read widely.
+	const wide = /\s|\*/.test(pattern) ? forms(pattern) : [pattern, `${pattern} *`]
+	return { forms: wide.map((form) => compileText(form, true)), plain }
 }
 
 /** Whether a path rule covers an absolute real path. */
@@ -156,6 +181,7 @@ export function pathMatches(rule: PlacedRule, path: string, access: Access): boo
 	// What may not be read may not be changed either: a change shows what was there.
 	const reads = readTools.has(rule.tool)
 	if (rule.list === 'allow' ? reads !== (access === 'read') : !reads && access === 'read') return false
+	if (!(rule.path.below ? path.toLowerCase() : path).includes(rule.path.literal)) return false
 	if (rule.path.exact.test(path)) return true
 	if (!rule.path.below) return false
 	for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
@@ -192,28 +218,61 @@ const forms = (pattern: string): string[] => {
 }
 
 /** An allow rule against one command as it is written: no prefix, wrapper or quoting is looked through. */
-export const allowMatches = (rule: Rule, command: SimpleCommand): boolean =>
-	rule.kind === 'bash' &&
-	rule.pattern !== null &&
-	!command.prefixed &&
-	forms(rule.pattern).some((form) => matchText(form, command.text))
+export const allowMatches = (rule: PlacedRule, { text, prefixed }: SimpleCommand): boolean =>
+	!prefixed &&
+	rule.forms.some((form) => (form.first === null || text.startsWith(form.first)) && matchesText(form, text))
 
-/** A deny or ask rule against one command: `yes`, `maybe` (unknown parts could match) or `no`. */
-export function denyMatches(rule: Rule, command: SimpleCommand): 'yes' | 'maybe' | 'no' {
-	if (rule.kind !== 'bash' || rule.pattern === null || command.words.length === 0) return 'no'
-	// A single word means the command with any arguments: a deny rule is read widely.
-	const patterns = /\s|\*/.test(rule.pattern) ? forms(rule.pattern) : [rule.pattern, `${rule.pattern} *`]
-	let maybe = false
-	for (const text of spellings(command)) {
-		for (const pattern of patterns) {
-			if (!text.includes(DYNAMIC)) {
-				if (matchText(pattern, text, true)) return 'yes'
-			} else if (matchText(pattern, text, true)) return 'yes'
-			else if (couldMatch(pattern, text)) maybe = true
+/** One way to spell a command, in lower case. */
+interface Spelling {
+	command: SimpleCommand
+	text: string
+	/** Ready for `couldMatchText`, when parts of it are known only at the run. */
+	loose: string | null
+}
+
+/** Commands made ready for many rules: each spelling once, by its first word. */
+export interface Spelled {
+	all: Spelling[]
+	byFirst: ReadonlyMap<string, Spelling[]>
+	/** All texts in one, to see that a piece of a pattern occurs in none. */
+	joined: string
+	dynamic: Spelling[]
+}
+
+export function spell(commands: readonly SimpleCommand[]): Spelled {
+	const all = new Map<string, Spelling>()
+	for (const command of commands) {
+		if (command.words.length === 0) continue
+		for (const spelling of spellings(command)) {
+			const text = spelling.toLowerCase()
+			if (!all.has(text)) all.set(text, { command, text, loose: text.includes(DYNAMIC) ? looseText(text) : null })
 		}
 	}
-	return maybe ? 'maybe' : 'no'
+	const byFirst = new Map<string, Spelling[]>()
+	for (const one of all.values()) {
+		const space = one.text.indexOf(' ')
+		const first = space < 0 ? one.text : one.text.slice(0, space)
+		const list = byFirst.get(first)
+		if (list) list.push(one)
+		else byFirst.set(first, [one])
+	}
+	const list = [...all.values()]
+	return { all: list, byFirst, joined: [...all.keys()].join('\n'), dynamic: list.filter((one) => one.loose !== null) }
 }
+
+/** The command that a deny or ask rule means for certain. */
+export function denyMatches(rule: PlacedRule, spelled: Spelled): SimpleCommand | null {
+	for (const form of rule.forms) {
+		if (form.first === null && !spelled.joined.includes(form.longest)) continue
+		for (const one of form.first === null ? spelled.all : (spelled.byFirst.get(form.first) ?? []))
+			if (matchesText(form, one.text)) return one.command
+	}
+	return null
+}
+
+/** Whether a deny or ask rule could mean a command whose parts are known only at the run. */
+export const denyCouldMatch = (rule: PlacedRule, { dynamic }: Spelled): boolean =>
+	rule.forms.some((form) => dynamic.some((one) => couldMatchText(form, one.loose!)))
 
 /** Options before the sub-command that take a value. */
 const valued: Record<string, RegExp> = {
