@@ -1,6 +1,6 @@
 // The guarded way to the disk for every file tool: what a path really means, may it be touched, open it without a link.
 import { createHash } from 'node:crypto'
-import { promises as fs } from 'node:fs'
+import { promises as fs, lstatSync } from 'node:fs'
 import { basename, dirname, isAbsolute, normalize, relative } from 'node:path'
 import { codeOf, ToolError } from '../errors.ts'
 import type { Files, ReadFile, ResolvedPath } from '../ports.ts'
@@ -45,6 +45,16 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 	const roots = [root, ...(await Promise.all((options.extraDirs ?? []).map(real)))]
 	const home = await real(options.home).catch(() => options.home)
 
+	/** One look-up for all who ask for a folder at the same moment: a command may name hundreds of new files in it. */
+	const asking = new Map<string, Promise<string>>()
+	const realFolder = (path: string): Promise<string> => {
+		const known = asking.get(path)
+		if (known) return known
+		const found = fs.realpath(path).finally(() => asking.delete(path))
+		asking.set(path, found)
+		return found
+	}
+
 	const resolve = async (path: string): Promise<ResolvedPath> => {
 		const typed = absolute(path, root, home)
 		// Links of /proc lead anywhere; what is asked for by such a path is never answered, whatever it leads to.
@@ -58,7 +68,7 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 				sensitive: system,
 				protected: null,
 			}
-		const found = await realPathOf(typed)
+		const found = await realPathOf(typed, realFolder)
 		const inRoot = roots.find((folder) => under(found.path, folder))
 		return {
 			path: found.path,
@@ -238,24 +248,41 @@ const absolute = (path: string, root: string, home: string): string => {
 }
 
 /** The system's own reading of a path, links and ".." included; of a new file, its folder's real path plus the rest. */
-const realPathOf = async (path: string): Promise<{ path: string; exists: boolean }> => {
+const realPathOf = async (
+	path: string,
+	realpath: (path: string) => Promise<string>,
+): Promise<{ path: string; exists: boolean }> => {
 	const missing: string[] = []
 	let rest = path.replace(/(?<=.)\/+$/, '')
 	for (;;) {
 		try {
-			const real = await fs.realpath(rest)
+			if (nothingAt(rest)) throw nothing
+			const real = await realpath(rest)
 			return { path: missing.length ? normalize(`${real}/${missing.join('/')}`) : real, exists: missing.length === 0 }
 		} catch (error) {
 			const code = codeOf(error)
 			if (code !== 'ENOENT') throw inWords(error, shownPath(path))
 			// realpath fails for a link to nothing as well; writing "through" it would make a file somewhere else.
-			if (await isLink(rest)) throw new ToolError(`${shownPath(rest)} is a link to something that does not exist.`)
+			if (error !== nothing && (await isLink(rest)))
+				throw new ToolError(`${shownPath(rest)} is a link to something that does not exist.`)
 			const slash = rest.lastIndexOf('/')
 			const name = rest.slice(slash + 1)
 			if (name === '..') throw new ToolError(`${shownPath(path)} does not exist.`)
 			if (name !== '' && name !== '.') missing.unshift(name)
 			rest = rest.slice(0, slash) || '/'
 		}
+	}
+}
+
+const nothing = Object.assign(new Error('nothing there'), { code: 'ENOENT' })
+
+/** Not even a link. Synchronous: some microseconds, where a promise that rejects costs twenty times that. */
+const nothingAt = (path: string): boolean => {
+	try {
+		return lstatSync(path, { throwIfNoEntry: false }) === undefined
+	} catch {
+		// realpath says in its own words what is wrong.
+		return false
 	}
 }
 

@@ -18,6 +18,9 @@ const maxWords = 64
 /** @param home what ~ and $HOME mean; undefined leaves them unknown */
 export function decodeWord(word: Word, home: string | undefined): Decoded {
 	const parts = word.parts
+	// Most words are plain.
+	if (!parts && word.text.charCodeAt(0) !== 0x7e && !word.value.includes(SPLIT))
+		return { words: [word.value], glob: false }
 	let glob = false
 	let texts = ['']
 	const append = (next: string[]) => {

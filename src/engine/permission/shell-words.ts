@@ -1,6 +1,6 @@
 // A shell command read with a real parser: every simple command that it could run, and every doubt. Feeds permission/decide.
 import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
-import { DYNAMIC, decodeAssignment, decodeWord } from './shell-decode.ts'
+import { type Decoded, DYNAMIC, decodeAssignment, decodeWord } from './shell-decode.ts'
 import { baseName, type Inner, innerOf } from './shell-inner.ts'
 
 export { DYNAMIC } from './shell-decode.ts'
@@ -70,6 +70,7 @@ class Reader {
 	readonly #home: string | undefined
 	readonly #commands: SimpleCommand[] = []
 	readonly #doubts = new Map<string, boolean>()
+	readonly #decoded = new Map<Word, Decoded>()
 	readonly #folders: string[] = []
 	/** Texts that a shell reading its input, or an evaluation, could run. */
 	readonly #texts: { text: string; input: boolean }[] = []
@@ -103,6 +104,16 @@ class Reader {
 		}
 	}
 
+	/** A word is looked at by its command and once more as text. */
+	#decode(word: Word): Decoded {
+		let found = this.#decoded.get(word)
+		if (!found) {
+			found = decodeWord(word, this.#home)
+			this.#decoded.set(word, found)
+		}
+		return found
+	}
+
 	/** In a guess (text that may be no shell text) only the commands count. */
 	#doubt(reason: string, grave: boolean): void {
 		if (this.#guesses > 0) return
@@ -132,7 +143,8 @@ class Reader {
 				this.#add({ words: [], text: '', prefixed: false, depth, redirects: this.#redirects(node.redirects) })
 				break
 			case 'Word':
-				this.#keep(decodeWord(node, this.#home).words.join(' '))
+				// A substitution is written with one of these, whatever quoting it stands in.
+				if (/[$`]/.test(node.text)) this.#keep(this.#decode(node).words.join(' '))
 				break
 			case 'ArithmeticExpansion':
 			case 'ArithmeticCommand':
@@ -182,7 +194,7 @@ class Reader {
 		const found: ShellRedirect[] = []
 		for (const node of nodes) {
 			if (node.type === 'HereDoc' || !node.target) continue
-			const { words, glob } = decodeWord(node.target, this.#home)
+			const { words, glob } = this.#decode(node.target)
 			const target = words.join(' ')
 			if (node.type === 'HereString') this.#keep(target, true)
 			else found.push({ op: node.operator, target: glob ? DYNAMIC : target })
@@ -195,7 +207,7 @@ class Reader {
 		const raw: string[] = []
 		let glob = false
 		const take = (word: Word) => {
-			const decoded = decodeWord(word, this.#home)
+			const decoded = this.#decode(word)
 			if (words.length === 0) glob = decoded.glob
 			words.push(...decoded.words)
 			raw.push(word.text)
