@@ -2,7 +2,8 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { connect, type Socket } from 'node:net'
 import { isLoopback, isPublic } from './addresses.ts'
-import { HttpError } from './http-error.ts'
+import { HttpError, isHttpError } from './http-error.ts'
+import { throughProxy } from './upstream.ts'
 
 /** All addresses of a name. Replaceable for tests; the default is the system's own resolver. */
 export type Lookup = (host: string) => Promise<readonly { address: string }[]>
@@ -20,6 +21,8 @@ export interface Reach {
 	signal?: AbortSignal | undefined
 	/** Only addresses of this machine instead of only public ones; for a URL of localhost that the user opened. */
 	loopback?: boolean | undefined
+	/** The proxy of the user's network that leads to a host, from Garuda's own environment. */
+	upstream?: ((host: string, port: number) => URL | null) | undefined
 }
 
 /**
@@ -46,10 +49,28 @@ export const judgedAddresses = async (host: string, reach: Reach = {}): Promise<
 	return found.map(({ address }) => address)
 }
 
-/** A connected socket to `host`, at an address that was judged in the same step; there is no second lookup. Throws HttpError. */
+/**
+ * A connected socket to `host`, at an address that was judged in the same step; there is no second lookup. Behind a proxy of
+ * the user's network the name goes to that proxy, which looks it up again: it is judged here where it is known here, and a name
+ * that only the proxy knows is the proxy's to judge. Throws HttpError.
+ */
 export const dialChecked = async (host: string, port: number, reach: Reach = {}): Promise<Socket> => {
-	const addresses = await judgedAddresses(host, reach)
-	return dialAny(host, addresses, port, reach)
+	const proxy = reach.loopback ? null : (reach.upstream?.(host, port) ?? null)
+	if (!proxy) return dialAny(host, await judgedAddresses(host, reach), port, reach)
+	try {
+		await judgedAddresses(host, reach)
+	} catch (error) {
+		if (!isHttpError(error) || error.code !== 'dns') throw error
+	}
+	const { lookup = lookupAll, timeoutMs = 10_000 } = reach
+	const connectTo = async (name: string, at: number) =>
+		dialAny(
+			name,
+			(await lookup(name)).map(({ address }) => address),
+			at,
+			reach,
+		)
+	return throughProxy(proxy, host, port, connectTo, timeoutMs)
 }
 
 /** The first of the judged addresses that answers. */

@@ -1,4 +1,4 @@
-// One GET to a host whose every address was judged, over a socket to the judged address. No redirect, cookie, cache or proxy. Used by web_fetch.
+// One GET to a host whose every address was judged, over a socket to the judged address. No redirect, cookie or cache. Used by web_fetch.
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { dialChecked, type Reach } from './checked-dial.ts'
@@ -14,7 +14,7 @@ export interface PinnedRequest {
 	/** For all of it: name, connection, headers, body. */
 	deadlineMs: number
 	signal: AbortSignal
-	reach?: Pick<Reach, 'lookup' | 'dial' | 'loopback'>
+	reach?: Pick<Reach, 'lookup' | 'dial' | 'loopback' | 'upstream'>
 	/** PEM text trusted besides the usual roots. */
 	ca?: string | undefined
 	/** Looks at status and headers before the body is read; throws to leave it. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { UserError } from '../errors.ts'
+import { upstreamProxy } from '../net/upstream.ts'
 import type { Executor } from '../ports.ts'
 import {
 	createBubblewrapExecutor,
@@ -157,7 +158,7 @@ const tryBubblewrap = async (
 			fix: 'Install it: sudo apt install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora), sudo pacman -S bubblewrap (Arch).',
 		}
 	const watch = createWatch(policy.roots)
-	const listed = options.network && options.network.hosts.length > 0 ? options.network : undefined
+	const listed = hostList(options)
 	const nsenter = listed && findNsenter()
 	const network = listed && nsenter ? namespaceNetwork(listed, { bwrap, nsenter }) : undefined
 	const executor = createBubblewrapExecutor({ ...settings, bwrap, filter, policy, watch, network })
@@ -172,6 +173,10 @@ const tryBubblewrap = async (
 	].filter(Boolean)
 	return { executor, ...(weak.length > 0 ? { notice: `Sandbox: ${weak.join('; ')}.` } : {}) }
 }
+
+/** An empty list is no network. Garuda's own environment says how it gets out itself. */
+const hostList = ({ network, env }: SandboxOptions): NetworkOptions | undefined =>
+	network && network.hosts.length > 0 ? { upstream: upstreamProxy(env), ...network } : undefined
 
 /**
  * Beside the session folder, never in it: commands write that one. Its name begins like the session folder's, so whoever
@@ -236,7 +241,8 @@ const trySeatbelt = async (
 			fix: 'Start Garuda outside the sandbox or container it runs in.',
 		}
 	}
-	const network = options.network && options.network.hosts.length > 0 ? loopbackNetwork(options.network) : undefined
+	const listed = hostList(options)
+	const network = listed && loopbackNetwork(listed)
 	return { executor: createSeatbeltExecutor({ ...settings, sandboxExec, profile, network }) }
 }
 

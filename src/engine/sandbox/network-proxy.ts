@@ -26,6 +26,8 @@ export interface ProxyOptions {
 	rule?: ((host: string, port: number) => 'deny' | 'ask' | undefined) | undefined
 	/** Where others can reach the listening port too (macOS): the password that a request must carry. */
 	token?: string | undefined
+	/** The proxy of the user's network that leads to a host, or null. */
+	upstream?: ((host: string, port: number) => URL | null) | undefined
 	lookup?: Lookup | undefined
 	dial?: Dial | undefined
 	limits?: ProxyLimits | undefined
@@ -55,7 +57,7 @@ type Verdict = { allowed: true } | { allowed: false; why: string }
  * are read to their end and dropped, so that there is nothing to smuggle.
  */
 export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
-	const { hosts, rule, token, lookup, dial, limits = {} } = options
+	const { hosts, rule, token, upstream, lookup, dial, limits = {} } = options
 	const { headerBytes = 8_192, headerMs = 10_000, connections = 256, idleMs = 600_000, dialMs = 10_000 } = limits
 	const expected = token === undefined ? undefined : `Basic ${Buffer.from(`garuda:${token}`).toString('base64')}`
 	const open = new Set<Socket>()
@@ -103,7 +105,7 @@ export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
 		if (!verdict.allowed) return refuse(`${host}:${port}`, verdict.why)
 		let server: Socket
 		try {
-			server = await dialChecked(host, port, { lookup, dial, timeoutMs: dialMs, signal: closing.signal })
+			server = await dialChecked(host, port, { lookup, dial, upstream, timeoutMs: dialMs, signal: closing.signal })
 		} catch (error) {
 			const refused = isHttpError(error) && error.code === 'refused'
 			const why = isHttpError(error) ? error.message.replace(/\.$/, '') : 'it cannot be connected'

@@ -12,6 +12,8 @@ export interface NetworkOptions {
 	hosts: string[]
 	/** What the user's rules say of a host; `deny` beats the list, `ask` asks although it is listed. */
 	rule?: (host: string, port: number) => 'deny' | 'ask' | undefined
+	/** Garuda's own way out where there is only a proxy (`upstreamProxy` of the environment). */
+	upstream?: (host: string, port: number) => URL | null
 	/** For tests: how names are resolved and judged addresses dialled. */
 	lookup?: Lookup
 	dial?: Dial

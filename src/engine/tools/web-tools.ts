@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { GarudaPaths } from '../config/paths.ts'
 import { UserError } from '../errors.ts'
 import { createHttp } from '../net/http.ts'
+import { upstreamProxy } from '../net/upstream.ts'
 import type { Tool } from '../ports.ts'
 import type { FetchOptions } from '../web/fetch.ts'
 import { type ClaudeSearch, readSearchConfig } from '../web/search-config.ts'
@@ -43,7 +44,8 @@ export const webTools = async (options: WebToolsOptions): Promise<WebTools> => {
 				}),
 	])
 	const tools: Tool[] = []
-	if (web.enabled !== false) tools.push(webFetchTool({ allowLocalhost: web.allowLocalhost, ca, ...options.fetch }))
+	if (web.enabled !== false)
+		tools.push(webFetchTool({ allowLocalhost: web.allowLocalhost, ca, upstream: upstreamProxy(env), ...options.fetch }))
 	const http = config?.backend ? createHttp({ env, ...(ca !== undefined && { ca }) }) : null
 	if (config?.backend && http) tools.push(webSearchTool(config.backend, http))
 	return { tools, claude: config?.claude ?? null, notices: config?.notices ?? [], close: () => http?.close() }

@@ -11,6 +11,8 @@ export interface FetchOptions {
 	allowLocalhost?: boolean | undefined
 	/** PEM text trusted besides the usual roots. */
 	ca?: string | undefined
+	/** The proxy of the user's network that leads to a host, or null. */
+	upstream?: ((host: string, port: number) => URL | null) | undefined
 	lookup?: Lookup | undefined
 	dial?: Dial | undefined
 	/** Bytes after decompression. Default 5,000,000. */
@@ -66,7 +68,7 @@ export const fetchPage = async (
 				maxBytes,
 				deadlineMs,
 				signal,
-				reach: { lookup: options.lookup, dial: options.dial, loopback: target.loopback },
+				reach: { lookup: options.lookup, dial: options.dial, upstream: options.upstream, loopback: target.loopback },
 				ca: options.ca,
 				check: (status, headers) => {
 					if (status >= 300 && status < 400) return
