@@ -55,6 +55,7 @@ const fileRanks: Record<string, number> = {
 	'untrusted.ts': 0,
 	'budget.ts': 0,
 	'clock.ts': 0,
+	'own-uid.ts': 0,
 	'channel.ts': 0,
 	'history.ts': 0,
 	'turn.ts': 6,

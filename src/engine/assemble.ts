@@ -1,5 +1,6 @@
 // A session's parts put together: settings, rules, files, tools, sandbox, model, journal, undo. Called by engine.ts at `open`.
 import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { EngineOptions, OpenOptions } from './api.ts'
 import { readCredentials } from './config/credentials.ts'
 import { denyReadPaths } from './config/deny-read.ts'
@@ -19,7 +20,7 @@ import type { createModelChoice } from './model-choice.ts'
 import { originOf } from './origin.ts'
 import { createDecider } from './permission/decider.ts'
 import { deniedReads } from './permission/rules.ts'
-import type { Clock, Redactor, SessionHeader, SessionWriter, ToolState } from './ports.ts'
+import type { AuditEntry, AuditLog, Clock, Redactor, SessionHeader, SessionWriter, ToolState } from './ports.ts'
 import { resumeSession } from './resume-session.ts'
 import type { Git } from './sandbox/git.ts'
 import { checkSessionId, newSessionId } from './session/ids.ts'
@@ -38,6 +39,8 @@ interface Assembly {
 	extraDirs: string[]
 	paths: GarudaPaths
 	loaded: LoadedSettings
+	/** Answers about the project's own configuration, for the audit log. */
+	consents: AuditEntry[]
 	clock: Clock
 	models: ReturnType<typeof createModelChoice>
 	store(redactor: Redactor): Promise<GarudaSessions>
@@ -109,6 +112,9 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 			...(options.appendSystemPrompt === undefined ? {} : { append: options.appendSystemPrompt }),
 		})
 	}
+
+	const audit = await auditLog(a, resumed?.header.id ?? id, redactor)
+	for (const entry of a.consents) await audit.append(entry)
 
 	const executor = lazyExecutor(
 		paths.tmp,
@@ -195,6 +201,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		decider,
 		sandboxed: () => executor.sandboxed(),
 		redactor,
+		audit,
 		state,
 		snapshots: options.ports?.snapshots ?? undo,
 		limits: {
@@ -224,9 +231,11 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		onClose: async () => {
 			await executor.close()
 			await resumed?.writer.close()
+			await audit.close()
 			a.closed()
 		},
 	})
+	audit.onProblem((text) => session.note(text))
 	return session
 }
 
@@ -242,10 +251,9 @@ const fresh = (): SessionStart => ({
 
 /** The snapshots of this root, in the user's own folder; git starts with the first one. */
 async function undoStore({ options, root, paths, clock }: Assembly): Promise<GarudaSnapshots> {
-	const [{ createSnapshots }, { createHash }, { join }] = await Promise.all([
+	const [{ createSnapshots }, { createHash }] = await Promise.all([
 		import('./session/snapshots.ts'),
 		import('node:crypto'),
-		import('node:path'),
 	])
 	let git: Git | null = null
 	const lazy = async () => {
@@ -259,5 +267,28 @@ async function undoStore({ options, root, paths, clock }: Assembly): Promise<Gar
 		budget: { bytes: 2e9, ms: 10_000 },
 		keep: { days: 30, bytes: 5e9 },
 		clock,
+	})
+}
+
+/** The session's chained log; the first line is written with the first entry. */
+async function auditLog(
+	{ options, root, paths, clock, loaded }: Assembly,
+	session: string,
+	redactor: Redactor,
+): Promise<AuditLog> {
+	const { settings } = loaded
+	const { createAuditLog, noAudit } = await import('./audit/log.ts')
+	if (!settings.audit.enabled) return noAudit
+	const { auditPlaces } = await import('./audit/witness.ts')
+	return createAuditLog({
+		dir: join(paths.home, 'audit'),
+		session,
+		root,
+		redactor,
+		clock,
+		version: options.version ?? '0',
+		...auditPlaces(settings.audit, options.home),
+		required: settings.policy?.audit?.required !== undefined,
+		git: async () => (await import('./sandbox/index.ts')).createGit({ env: options.env, avoid: [root] }),
 	})
 }

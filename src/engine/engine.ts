@@ -6,12 +6,14 @@ import { systemClock } from './clock.ts'
 import { garudaPaths, prepareHome } from './config/paths.ts'
 import { createRedactor } from './config/redact.ts'
 import type { Settings } from './config/settings.ts'
-import { loadSettings } from './config/settings.ts'
 import { codeOf, UserError } from './errors.ts'
 import type { LiveSession } from './live-session.ts'
 import { createModelChoice } from './model-choice.ts'
 import type { Http } from './net/http.ts'
 import { originOf } from './origin.ts'
+import { effectiveSettings } from './permission/effective.ts'
+import { createTrustStore, trustFile } from './permission/trust.ts'
+import type { AuditEntry } from './ports.ts'
 import type { GarudaSessions } from './session/journal.ts'
 
 /**
@@ -61,7 +63,26 @@ export function createEngine(options: EngineOptions): Garuda {
 		const real = await root()
 		const place = garudaPaths(options.home, real, options.garudaHome)
 		await prepareHome(place)
-		const loaded = await loadSettings(place, real)
+		// Consents are given before there is a session, so before there is a log of it: kept until then.
+		const consents: AuditEntry[] = []
+		const trust = createTrustStore({
+			file: trustFile(place),
+			clock,
+			approver: options.approver,
+			interactive: options.consents === 'ask',
+			record: (entry) => void consents.push(entry),
+		})
+		const loaded = await effectiveSettings(
+			{
+				paths: place,
+				root: real,
+				home: options.home,
+				platform: options.platform ?? 'linux',
+				...(options.managedPolicy === undefined ? {} : { managedPolicy: options.managedPolicy }),
+				trust,
+			},
+			new AbortController().signal,
+		)
 		const { assemble } = await import('./assemble.ts')
 		const extraDirs = await Promise.all((options.extraDirs ?? []).map((dir) => realFolder(dir, 'The added folder')))
 		const session: LiveSession = await assemble({
@@ -71,6 +92,7 @@ export function createEngine(options: EngineOptions): Garuda {
 			extraDirs,
 			paths: place,
 			loaded,
+			consents,
 			clock,
 			models,
 			store,

@@ -87,7 +87,14 @@ export class LiveSession implements Session {
 					sandboxed: info.access === 'run' || effect ? await parts.sandboxed() : true,
 				}),
 			remember: (key) => this.sessionKeys.add(key),
-			record: async (entry) => this.write({ type: 'decision', time: parts.clock.now(), ...entry }),
+			record: async (entry) => {
+				await this.write({ type: 'decision', time: parts.clock.now(), ...entry })
+				const { context, ...rest } = entry
+				const detail = context === undefined ? {} : { detail: { context } }
+				await parts.audit.append({ kind: 'decision', ...rest, ...detail })
+			},
+			done: async ({ name, key, status }, call) =>
+				parts.audit.append({ kind: 'action', callId: call.id, tool: name, key, status }).catch(() => {}),
 			beforeChange: (info) => this.undoStack.beforeChange(info),
 		})
 		this.compaction = this.makeCompaction()
@@ -181,6 +188,7 @@ export class LiveSession implements Session {
 				const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
 				const time = this.p.clock.now()
 				await this.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
+				await this.p.audit.turnEnd()
 			} catch (error) {
 				this.note(`The end of this turn could not be recorded: ${messageOf(error)}`)
 			}
@@ -246,6 +254,7 @@ export class LiveSession implements Session {
 		if (mode === this.modeNow) return
 		this.modeNow = mode
 		if (this.writer) await this.write({ type: 'mode', time: this.p.clock.now(), mode })
+		await this.p.audit.append({ kind: 'mode', detail: { mode } }).catch(() => {})
 		this.emit({ type: 'mode', mode })
 	}
 
@@ -322,12 +331,18 @@ export class LiveSession implements Session {
 
 	async undo(): Promise<UndoResult> {
 		if (this.running) throw new UserError('A turn is running in this session.', 'Undo after it.')
-		return this.undoStack.undo()
+		return this.audited('undo', await this.undoStack.undo())
 	}
 
 	async redo(): Promise<UndoResult> {
 		if (this.running) throw new UserError('A turn is running in this session.', 'Redo after it.')
-		return this.undoStack.redo()
+		return this.audited('redo', await this.undoStack.redo())
+	}
+
+	private async audited(what: string, result: UndoResult): Promise<UndoResult> {
+		if (result.done)
+			await this.p.audit.append({ kind: 'undo', detail: { what, files: result.restored } }).catch(() => {})
+		return result
 	}
 
 	diff(which: 'last' | 'all' = 'last'): Promise<string> {

@@ -3,6 +3,7 @@ import type { EngineOptions, ModelInfo } from './api.ts'
 import { readCredentials } from './config/credentials.ts'
 import { chooseModel, keyFor, loadModels, type ProviderConfig } from './config/models.ts'
 import type { GarudaPaths } from './config/paths.ts'
+import { modelProblem } from './config/policy.ts'
 import type { Settings } from './config/settings.ts'
 import { UserError } from './errors.ts'
 import type { Http } from './net/http.ts'
@@ -68,6 +69,8 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 		const found = await find(name)
 		if ('problem' in found) throw new UserError(found.problem.message, found.problem.hint)
 		const { provider, id, key } = found
+		const forbidden = modelProblem(settings.policy, found.name, provider.baseURL)
+		if (forbidden) throw new UserError(forbidden, 'Choose another model with -m; the team policy decides which.')
 		if (key !== null && provider.keyName !== null) redactor.add(provider.keyName, key)
 		const [{ createModelClient, defaultTuning, modelSpec }, transport] = await Promise.all([
 			import('./model/index.ts'),

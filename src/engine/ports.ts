@@ -266,6 +266,8 @@ export type SessionRecord =
 			reason: string
 			rule?: string
 			key: string
+			/** What it was made on, enough to decide it again. */
+			context?: Json
 	  }
 	| { type: 'model'; time: number; model: string; effort?: string }
 	| { type: 'mode'; time: number; mode: Mode }

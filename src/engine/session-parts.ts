@@ -1,6 +1,6 @@
 // What an open session is made of: the parts that assemble.ts brings and live-session.ts runs on. Types only.
 import type { Decider } from './permission/decider.ts'
-import type { Clock, ModelClient, Redactor, SessionWriter, Tool, ToolState } from './ports.ts'
+import type { AuditLog, Clock, ModelClient, Redactor, SessionWriter, Tool, ToolState } from './ports.ts'
 import type { Turnmark } from './session/resume.ts'
 import type { GateDeps } from './tools/invoke.ts'
 import type { Effort, Message, Mode, ModelSpec, ToolSpec, Usage } from './types.ts'
@@ -39,12 +39,13 @@ export interface SessionParts {
 	specs: ToolSpec[]
 	gate: Omit<
 		GateDeps,
-		'mode' | 'emit' | 'record' | 'beforeChange' | 'decide' | 'remember' | 'tools' | 'state' | 'redactor' | 'root'
+		'mode' | 'emit' | 'record' | 'done' | 'beforeChange' | 'decide' | 'remember' | 'tools' | 'state' | 'redactor' | 'root'
 	>
 	decider: Pick<Decider, 'decide' | 'rules'>
 	/** Whether commands run in the OS sandbox. */
 	sandboxed(): Promise<boolean>
 	redactor: Redactor
+	audit: AuditLog
 	state: ToolState
 	snapshots: SessionSnapshots | null
 	limits: { steps: number; repeatHint: number; repeatStop: number; tokens: number | null; cost: number | null }

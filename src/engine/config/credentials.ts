@@ -1,6 +1,6 @@
 // ~/.garuda/credentials: provider keys by name, as `garuda setup` writes them. Read before a model is called.
 import { UserError } from '../errors.ts'
-import { ownUid } from '../files/own-uid.ts'
+import { ownUid } from '../own-uid.ts'
 import { readJsonFile } from './json-file.ts'
 import { locate } from './json-place.ts'
 import { checkHome, type GarudaPaths } from './paths.ts'

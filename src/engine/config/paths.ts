@@ -2,7 +2,7 @@
 import { lstat, mkdir } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { codeOf, messageOf, UserError } from '../errors.ts'
-import { ownUid } from '../files/own-uid.ts'
+import { ownUid } from '../own-uid.ts'
 
 export interface GarudaPaths {
 	/** ~/.garuda, or the folder that the user's GARUDA_HOME names. */

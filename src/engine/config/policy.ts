@@ -2,7 +2,7 @@
 import { lstat, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { codeOf, UserError } from '../errors.ts'
-import { ownUid } from '../files/own-uid.ts'
+import { ownUid } from '../own-uid.ts'
 import type { Json } from '../types.ts'
 import { type JsonFile, readJsonFile } from './json-file.ts'
 import { locate } from './json-place.ts'

@@ -12,7 +12,11 @@ export async function replayReport(session: {
 		`Session ${session.header.id}: ${turns} ${turns === 1 ? 'turn' : 'turns'} replayed from the record, nothing was sent or written.`,
 		...problems,
 		...(divergence
-			? [`First difference: turn ${divergence.turn}, step ${divergence.step}.`, `  recorded: ${divergence.expected}`, `  now:      ${divergence.got}`]
+			? [
+					`First difference: turn ${divergence.turn}, step ${divergence.step}.`,
+					`  recorded: ${divergence.expected}`,
+					`  now:      ${divergence.got}`,
+				]
 			: ['Every step came out as recorded.']),
 	]
 	return { text: `${lines.join('\n')}\n`, same: divergence === null }

@@ -3,7 +3,7 @@ import { constants, promises as fs } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf, UserError } from '../errors.ts'
 import { lock, writeAtomic } from '../files/atomic.ts'
-import { ownUid } from '../files/own-uid.ts'
+import { ownUid } from '../own-uid.ts'
 import type { Clock } from '../ports.ts'
 import type { TrustKind } from './trust.ts'
 

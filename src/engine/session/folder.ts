@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { codeOf, UserError } from '../errors.ts'
 import { replaceIn } from '../files/atomic.ts'
 import { type Folder, Moved, openFolder, wayHere } from '../files/open.ts'
-import { ownUid } from '../files/own-uid.ts'
+import { ownUid } from '../own-uid.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, O_RDONLY, O_DIRECTORY, O_NONBLOCK } = constants
 

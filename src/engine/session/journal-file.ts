@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { constants, promises as fs } from 'node:fs'
 import { codeOf, UserError } from '../errors.ts'
 import type { Folder } from '../files/open.ts'
-import { ownUid } from '../files/own-uid.ts'
+import { ownUid } from '../own-uid.ts'
 import type { SessionHeader, SessionRecord } from '../ports.ts'
 import { type Damaged, fetchLong, headerOf, maxLine, mayHoldStored, parseLine } from './records.ts'
 

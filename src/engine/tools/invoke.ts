@@ -38,6 +38,8 @@ export interface DecisionEntry {
 	reason: string
 	rule?: string
 	key: string
+	/** What it was made on, enough to decide it again. */
+	context?: Json
 }
 
 export interface GateDeps {
@@ -58,6 +60,8 @@ export interface GateDeps {
 	remember(key: string): void
 	emit(event: AgentEvent): void
 	record(entry: DecisionEntry): Promise<void>
+	/** What became of an allowed call, for the audit log. */
+	done(outcome: Outcome, call: Call): Promise<void>
 	/** Resolves when the turn's snapshot is taken; awaited before the first call that can change something. */
 	beforeChange(info: CallInfo): Promise<void>
 }
@@ -92,8 +96,17 @@ const denialText = (reason: string, note?: string): string =>
 export function createGate(deps: GateDeps): Gate {
 	let questions = 0
 
+	/** Nothing runs whose decision could not be recorded where a record is demanded. */
+	async function pass(...args: Parameters<typeof decideAndAsk>): Promise<Verdict> {
+		try {
+			return await decideAndAsk(...args)
+		} catch (error) {
+			return { allowed: false, reason: messageOf(error) }
+		}
+	}
+
 	/** One pass: decide, ask if need be, record. */
-	async function pass(
+	async function decideAndAsk(
 		tool: Tool,
 		call: Call,
 		info: CallInfo,
@@ -110,6 +123,7 @@ export function createGate(deps: GateDeps): Gate {
 			reason: decision.reason,
 			key,
 			...(decision.rule ? { rule: decision.rule.text } : {}),
+			...(decision.context === undefined ? {} : { context: decision.context }),
 		}
 		if (decision.decision !== 'ask') {
 			await deps.record({ ...entry, decision: decision.decision })
@@ -144,6 +158,12 @@ export function createGate(deps: GateDeps): Gate {
 	}
 
 	async function invoke(call: Call, signal: AbortSignal): Promise<Outcome> {
+		const outcome = await attempt(call, signal)
+		if (outcome.status !== 'denied') await deps.done(outcome, call)
+		return outcome
+	}
+
+	async function attempt(call: Call, signal: AbortSignal): Promise<Outcome> {
 		const tool = resolveTool(deps.tools, call.name)
 		const name = tool?.name ?? call.name
 		const announce = (info: CallInfo) =>

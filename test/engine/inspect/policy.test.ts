@@ -266,7 +266,8 @@ describe('inspect: policy', () => {
 							const { context } = decided!
 							await writer.append({ type: 'decision', time: clock.now(), ...entry, context } as SessionRecord)
 						},
-						beforeChange: async () => {},
+						done: async () => {},
+			beforeChange: async () => {},
 					})
 					await gate.invoke({ id: `c${live.length}`, name: step.tool, input: step.input }, new AbortController().signal)
 				}

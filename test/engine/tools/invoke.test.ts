@@ -80,6 +80,7 @@ function make(o: {
 		remember: (key) => made.remembered.push(key),
 		emit: (event) => made.events.push(event),
 		record: async (entry) => void made.records.push(entry),
+		done: async () => {},
 		beforeChange: async () => o.before?.(),
 	}
 	const gate = createGate(deps)

@@ -81,6 +81,7 @@ describe('web tools and the gate', () => {
 			remember: (key) => keys.add(key),
 			emit: () => {},
 			record: async () => {},
+			done: async () => {},
 			beforeChange: async () => {},
 		})
 	}

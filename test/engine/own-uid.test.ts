@@ -14,9 +14,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ownUid } from '../../../src/engine/files/own-uid.ts'
+import { ownUid } from '../../src/engine/own-uid.ts'
 
-const top = new URL('../../../', import.meta.url).pathname
+const top = new URL('../../', import.meta.url).pathname
 const stranger = 12345
 
 describe('files: the own user', () => {
@@ -52,7 +52,7 @@ describe('files: the own user', () => {
 				`import { userInfo } from 'node:os'
 import { readCredentials } from './src/engine/config/credentials.ts'
 import { garudaPaths, prepareHome } from './src/engine/config/paths.ts'
-import { ownUid } from './src/engine/files/own-uid.ts'
+import { ownUid } from './src/engine/own-uid.ts'
 import { openSessions } from './src/engine/session/folder.ts'
 const answer = {}
 try { userInfo(); answer.info = 'known' } catch { answer.info = 'unknown' }
