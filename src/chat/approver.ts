@@ -1,5 +1,6 @@
 // Who answers the gate's questions: nobody with -p, the person at the terminal in a chat. Called by tools/invoke.ts through the port.
 import { type Answer, type ApprovalRequest, type Approver, oneLine, unifiedDiff, visible } from '../engine/index.ts'
+import { askParts, partsOf } from './hunks.ts'
 import { type Paint, paintDiff } from './style.ts'
 
 /** Nobody is there: what the fixed list (--allow) does not cover is denied. */
@@ -17,7 +18,7 @@ export interface QuestionLine {
 	acceptEdits(): void
 }
 
-const words: Record<string, 'once' | 'session' | 'deny' | 'edits' | 'cancel' | 'help'> = {
+const words: Record<string, 'once' | 'session' | 'deny' | 'edits' | 'parts' | 'cancel' | 'help'> = {
 	y: 'once',
 	yes: 'once',
 	s: 'session',
@@ -25,6 +26,8 @@ const words: Record<string, 'once' | 'session' | 'deny' | 'edits' | 'cancel' | '
 	n: 'deny',
 	no: 'deny',
 	a: 'edits',
+	h: 'parts',
+	hunks: 'parts',
 	c: 'cancel',
 	cancel: 'cancel',
 	stop: 'cancel',
@@ -39,8 +42,9 @@ export function createAsker(terminal: QuestionLine, paint: Paint): Approver {
 		if (signal.aborted) return { choice: 'deny' }
 		terminal.show(questionText(request, paint))
 		const edit = request.info.change !== undefined && request.effect === undefined
+		const parts = partsOf(request)
 		for (;;) {
-			const typed = await terminal.ask(choices(request, edit), signal)
+			const typed = await terminal.ask(choices(request, edit, parts.length), signal)
 			if (typed === null || signal.aborted) return { choice: 'deny' }
 			if ('interrupt' in typed) return { choice: 'cancel' }
 			const [, word = '', note = ''] = /^\s*(\S+)\s*([\s\S]*)$/.exec(typed.line) ?? []
@@ -49,6 +53,11 @@ export function createAsker(terminal: QuestionLine, paint: Paint): Approver {
 			if (meant === 'deny') return { choice: 'deny', ...(note.trim() ? { note: note.trim() } : {}) }
 			if (meant !== undefined && meant !== 'help' && note === '') {
 				if (meant === 'cancel') return { choice: 'cancel' }
+				if (meant === 'parts' && parts.length > 0) {
+					const answer = await askParts(parts, terminal, paint, signal)
+					if (answer) return answer
+					continue
+				}
 				if (meant === 'edits' && edit) {
 					terminal.acceptEdits()
 					return done(
@@ -60,7 +69,7 @@ export function createAsker(terminal: QuestionLine, paint: Paint): Approver {
 				if (meant === 'once') return done(request, { choice: 'once' })
 				if (meant === 'session' && request.choices.includes('session')) return done(request, { choice: 'session' })
 			}
-			terminal.show(help(request, edit))
+			terminal.show(help(request, edit, parts.length))
 		}
 	}
 
@@ -91,15 +100,16 @@ export function questionText(request: ApprovalRequest, paint: Paint): string {
 	return `${out.join('\n')}\n`
 }
 
-const choices = (request: ApprovalRequest, edit: boolean): string =>
-	`[y] once  ${request.choices.includes('session') ? '[s] session  ' : ''}[n] no  ${edit ? '[a] accept edits  ' : ''}[c] stop  [?] > `
+const choices = (request: ApprovalRequest, edit: boolean, parts: number): string =>
+	`[y] once  ${request.choices.includes('session') ? '[s] session  ' : ''}[n] no  ${edit ? '[a] accept edits  ' : ''}${parts > 0 ? '[h] hunks  ' : ''}[c] stop  [?] > `
 
-const help = (request: ApprovalRequest, edit: boolean): string =>
+const help = (request: ApprovalRequest, edit: boolean, parts: number): string =>
 	[
 		'  y  yes, this once',
 		request.choices.includes('session') ? '  s  yes, and do not ask again for the same in this session' : '',
 		'  n  no; words after it go to the model ("n use the other file")',
 		edit ? '  a  yes, and accept all edits inside the project in this session' : '',
+		parts > 0 ? `  h  look through its ${parts} parts and take only some` : '',
 		'  c  no, and stop the turn',
 		'',
 	]

@@ -125,7 +125,7 @@ export class Renderer {
 		const asked = this.asked.delete(event.callId)
 		if (event.status === 'ok') {
 			const change = call?.info.change
-			if (change && asked) return indent('done')
+			if (change && asked) return indent(partly(event.data) ?? 'done')
 			if (change) return this.cut(paintDiff(visible(unifiedDiff(change)), this.paint), this.lines * 3)
 			// What was read is for the model; a person sees how much it was.
 			if (call?.info.kind === 'read') return indent(this.paint('dim', countLines(event.text)))
@@ -162,6 +162,12 @@ export class Renderer {
 }
 
 const indent = (text: string): string => `${text.replace(/^/gm, '  ')}\n`
+
+/** Of an edit of which only some parts were written. */
+const partly = (data: unknown): string | null => {
+	const parts = (data as { parts?: { taken?: unknown; of?: unknown } } | undefined)?.parts
+	return parts ? `done: ${Number(parts.taken)} of ${Number(parts.of)} parts` : null
+}
 
 const countLines = (text: string): string => {
 	const count = text.split('\n').length

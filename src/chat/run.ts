@@ -125,7 +125,7 @@ export async function run(input: RunInput): Promise<number> {
 			return await chat({
 				io,
 				create: (more) =>
-					input.createEngine({ ...base, ...more, ...(more.env ? { env: { ...base.env, ...more.env } } : {}) }),
+					input.createEngine({ ...base, consents: 'ask', ...more, ...(more.env ? { env: { ...base.env, ...more.env } } : {}) }),
 				open: {
 					...(flags['session-id'] ? { id: flags['session-id'] } : {}),
 					...(flags.fork ? { trustForeign: true } : {}),

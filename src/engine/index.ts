@@ -1,5 +1,5 @@
 // The library: what a front end, or a program that embeds Garuda, imports. Light by itself; rooms load when they are used.
-import { unified } from './files/unified.ts'
+import { unified, unifiedParts } from './files/unified.ts'
 import type { FileChange, Json } from './types.ts'
 
 export type {
@@ -56,6 +56,9 @@ export type {
 /** A change as a unified diff text of about `maxLines` lines at most, for a question or a screen. */
 export const unifiedDiff = (change: FileChange, options: { maxLines?: number } = {}): string =>
 	unified(change, (options.maxLines ?? 400) * 100)
+
+/** The parts (hunks) of a change as texts, in the order that `Answer.accepted` counts in. */
+export const diffHunks = (change: FileChange): string[] => unifiedParts(change)
 
 /** JSON schemas of the files that people write, for editors and docs. */
 export const schemas = async (): Promise<Record<string, Json>> => {

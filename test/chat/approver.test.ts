@@ -131,4 +131,90 @@ describe('questions in the plain chat', () => {
 		expect(await Promise.all(both)).to.deep.equal([{ choice: 'once' }, { choice: 'once' }])
 		expect(order).to.deep.equal(['? first', '? second'])
 	})
+
+	describe('parts of an edit', () => {
+		const lines = Array.from({ length: 60 }, (_, i) => `line ${i}`)
+		const with3 = (mark: string) => lines.map((line, i) => (i % 20 === 5 ? mark + line : line)).join('\n')
+		const parted = (tool = 'edit_file', path = '/p/a.txt', more: Partial<ApprovalRequest> = {}) =>
+			request({
+				...edit,
+				...more,
+				tool,
+				info: { ...edit.info, change: { path, old: with3(''), new: with3('new ') } },
+			})
+
+		it('[h] shows one part after another and answers with what was taken', async () => {
+			const { ask, seen } = asker('h', 'y', 'n', 'y')
+			expect(await ask(parted())).to.deep.equal({ choice: 'once', accepted: [0, 2] })
+			const shown = seen.shown.slice(seen.shown.indexOf('part 1 of 3'))
+			for (const [part, line] of [
+				[1, 5],
+				[2, 25],
+				[3, 45],
+			] as const)
+				expect(shown.indexOf(`+new line ${line}\n`)).to.be.greaterThan(shown.indexOf(`part ${part} of 3`))
+		})
+
+		it('a rest that is taken or left unseen is shown first and then confirmed', async () => {
+			const all = asker('h', 'n', 'a', 'y')
+			expect(await all.ask(parted())).to.deep.equal({ choice: 'once', accepted: [1, 2] })
+			expect(all.seen.shown).to.include('part 3 of 3: taken')
+			const some = asker('h', 'y', 'd', '', 'y')
+			expect(await some.ask(parted())).to.deep.equal({ choice: 'once', accepted: [0] })
+			expect(some.seen.shown).to.include('part 3 of 3: left out')
+			expect(some.seen.prompts.filter((one) => one.includes('take 1 of 3'))).to.have.length(2)
+			const unsure = asker('h', 'a', 'b', 'n')
+			expect(await unsure.ask(parted())).to.deep.equal({ choice: 'deny' })
+			const last = asker('h', 'n', 'n', 'a')
+			expect(await last.ask(parted()), 'nothing unseen: no second question').to.deep.equal({
+				choice: 'once',
+				accepted: [2],
+			})
+		})
+
+		it('no answer counts before every part was shown; none taken is a no', async () => {
+			for (const [typed, answer] of [
+				[['h', 'y', null], { choice: 'deny' }],
+				[['h', 'y', 'y', { interrupt: true }], { choice: 'cancel' }],
+				[['h', 'a', null], { choice: 'deny' }],
+				[['h', 'y', 'c'], { choice: 'cancel' }],
+				[
+					['h', 'n', 'n', 'n'],
+					{ choice: 'deny', note: 'none of the 3 parts of the change was taken' },
+				],
+			] as const)
+				expect(await asker(...typed).ask(parted()), JSON.stringify(typed)).to.deep.equal(answer)
+		})
+
+		it('doubt about a part shows it again; words are no yes', async () => {
+			const { ask, seen } = asker('h', 'y but', 'yes', 's', 'y', 'n', 'n')
+			expect(await ask(parted())).to.deep.equal({ choice: 'once', accepted: [0] })
+			expect(seen.shown.split('part 1 of 3')).to.have.length(5)
+		})
+
+		it('is offered for edits by parts only: not one part, a notebook, another tool, another question', async () => {
+			for (const what of [
+				edit,
+				parted('edit_file', '/p/a.IPYNB'),
+				parted('remember'),
+				parted('mcp__x__write'),
+				parted('write_file', '/p/a.txt', { effect: { type: 'apply_changes', summary: 'x' } }),
+			]) {
+				const { ask, seen } = asker('h', 'n')
+				expect(await ask(what)).to.deep.equal({ choice: 'deny' })
+				expect(seen.prompts[0]).to.not.include('[h]')
+				expect(seen.prompts).to.have.length(2)
+			}
+			expect((await asker('h', 'y', 'y', 'y').ask(parted('write_file'))).accepted).to.deep.equal([0, 1, 2])
+		})
+
+		it('hidden characters of a part are written out', async () => {
+			const { ask, seen } = asker('h', 'n', 'n', 'n')
+			const what = parted()
+			what.info.change!.new = with3('\u202e\u001b[2J')
+			await ask(what)
+			expect(seen.shown.slice(seen.shown.indexOf('part 1'))).to.include('+[U+202E]␛[2Jline 5')
+			expect(seen.shown).to.not.match(/[\u0000-\u0008\u000b-\u001f\u202e]/)
+		})
+	})
 })

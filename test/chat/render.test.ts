@@ -47,6 +47,14 @@ describe('events as words', () => {
 		expect(show([replyOf([])]).answer).to.equal('')
 	})
 
+	it('an edit that was taken in part says so', () => {
+		const change = { path: 'a', old: 'a', new: 'b' }
+		const request = { id: 'q', callId: 'c', tool: 't', info: info(), title: '', preview: '', choices: [] }
+		const part = { ...result('x'), data: { parts: { taken: 2, of: 3 } } } as AgentEvent
+		expect(show([call({ change }), { type: 'question', request }, part]).about).to.include('  done: 2 of 3 parts\n')
+		expect(show([call({ change }), { type: 'question', request }, result('x')]).about).to.include('  done\n')
+	})
+
 	it('a call has its title, a result is bounded and says how much is left out', () => {
 		const long = Array.from({ length: 30 }, (_, i) => `line ${i}`).join('\n')
 		const { about } = show([call({ title: 'Run make\nall' }), result(long)])

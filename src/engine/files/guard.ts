@@ -256,7 +256,7 @@ const realPathOf = async (
 	let rest = path.replace(/(?<=.)\/+$/, '')
 	for (;;) {
 		try {
-			if (nothingAt(rest)) throw nothing
+			if (missing.length === 0 && nothingAt(rest)) throw nothing
 			const real = await realpath(rest)
 			return { path: missing.length ? normalize(`${real}/${missing.join('/')}`) : real, exists: missing.length === 0 }
 		} catch (error) {

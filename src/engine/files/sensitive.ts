@@ -152,6 +152,8 @@ const systemPaths = [
 	'var/run/secrets',
 ]
 
+const systemFolders = systemPaths.map((one) => one.split('/'))
+
 const below = (parts: readonly string[], folder: readonly string[]): boolean =>
 	folder.length <= parts.length && folder.every((part, index) => parts[index] === part)
 
@@ -167,9 +169,9 @@ export const secretName = (name: string): string | null => {
 /** Why a path of the system itself (devices, processes, its secrets) is off limits, or null. */
 export const systemReason = (path: string): string | null => {
 	const parts = foldParts(path)
-	const found = systemPaths.find((one) => below(parts, one.split('/')))
+	const found = systemFolders.find((one) => below(parts, one))
 	if (found === undefined) return null
-	return /^(?:etc|var|run)/.test(found) ? 'a system secret' : 'a device or system path'
+	return /^(?:etc|var|run)$/.test(found[0]!) ? 'a system secret' : 'a device or system path'
 }
 
 /** Why the file tools must not touch a real path, or null. `root` may lie inside ~/.garuda (a job's worktree): it stays usable. */

@@ -38,7 +38,8 @@ export interface CheckContext {
 	resolve(path: string): Promise<ResolvedPath>
 }
 
-const maxPaths = 300
+/** More are not looked at one by one: it asks. */
+const maxPaths = 2000
 
 /** Reads a command and resolves the paths that it names. Only looks: no effect on the disk. Never throws. */
 export async function checkCommand(text: string, context: CheckContext): Promise<CheckedCommand> {
@@ -46,7 +47,7 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 	// After a `cd` a relative path may lie in any of the folders named.
 	const bases = [context.cwd]
 	for (const folder of shell.folders)
-		bases.push(folder.includes(DYNAMIC) ? DYNAMIC : isAbsolute(folder) ? folder : join(context.cwd, folder))
+		bases.push(folder.includes(DYNAMIC) ? DYNAMIC : isAbsolute(folder) ? folder : under(context.cwd, folder))
 	const wanted = new Map<string, Omit<NamedPath, 'resolved'> & { path: string | null }>()
 	for (const command of shell.commands) {
 		for (const { access, via, word, program } of namedPaths(command)) {
@@ -54,7 +55,7 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 				? [null]
 				: isAbsolute(word)
 					? [word]
-					: bases.map((base) => (base === DYNAMIC ? null : join(base, word)))
+					: bases.map((base) => (base === DYNAMIC ? null : under(base, word)))
 			for (const path of places) {
 				// An argument that is not known is nothing to decide on; an output is.
 				if (path === null && (access === 'read' || via === 'argument')) continue
@@ -65,6 +66,8 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 	}
 	// Outputs first: they must not fall to the cap.
 	const list = [...wanted.values()].sort((a, b) => rank(a.via) - rank(b.via)).slice(0, maxPaths)
+	if (wanted.size > maxPaths)
+		shell.doubts.push({ reason: `it names more than ${maxPaths} paths, too many to look at each`, grave: true })
 	const paths = await Promise.all(
 		list.map(async ({ path, ...named }) => {
 			const resolved = path === null ? null : await context.resolve(path).catch(() => null)
@@ -87,6 +90,9 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 			.toLowerCase(),
 	}
 }
+
+/** As text where it climbs: "link/.." is not nothing for the system, though it looks so. */
+const under = (base: string, word: string): string => (word.includes('..') ? `${base}/${word}` : join(base, word))
 
 const rank = (via: Via): number => ['redirect', 'output', 'argument', 'option'].indexOf(via)
 

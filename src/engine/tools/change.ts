@@ -19,6 +19,8 @@ export interface ChangeData {
 	done: string
 	/** The agent still has not seen the whole file after this edit. */
 	partly: boolean
+	/** All or nothing: a part of it would break the file's form (a notebook). */
+	whole?: boolean
 }
 
 /** The present file for a change, or ToolError: protected, never read, or changed since it was read (then with what is in it now). */
@@ -90,6 +92,7 @@ export const runChange = async (
 	let bytes = data.bytes
 	let after = change.new
 	const notes = [...data.notes]
+	let parts: { taken: number; of: number } | undefined
 	if (accepted) {
 		const hunks = hunksOf(change)
 		const wanted = [...new Set(accepted)]
@@ -98,6 +101,9 @@ export const runChange = async (
 		if (wanted.length === 0)
 			return { status: 'failed', text: 'The user accepted no part of this change. Nothing was written.' }
 		if (wanted.length < hunks.length) {
+			if (data.whole)
+				throw new ToolError('The user accepted a part of this change, but a notebook changes as a whole. Nothing was written.')
+			parts = { taken: wanted.length, of: hunks.length }
 			after = applyHunks(change, wanted)
 			bytes = encodeLike(file, after)
 			const left = hunks
@@ -121,7 +127,7 @@ export const runChange = async (
 	return {
 		status: 'ok',
 		text: `${data.done}: +${added} −${removed} lines.${notes.map((note) => `\n[${note}]`).join('')}`,
-		data: { path: written.path, added, removed },
+		data: { path: written.path, added, removed, ...(parts && { parts }) },
 	}
 }
 

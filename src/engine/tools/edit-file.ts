@@ -69,6 +69,7 @@ const planNotebook = (
 		notes,
 		done: `Edited ${shown}`,
 		partly: !seen.whole,
+		whole: true,
 	})
 }
 
