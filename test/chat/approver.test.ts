@@ -178,10 +178,7 @@ describe('questions in the plain chat', () => {
 				[['h', 'y', 'y', { interrupt: true }], { choice: 'cancel' }],
 				[['h', 'a', null], { choice: 'deny' }],
 				[['h', 'y', 'c'], { choice: 'cancel' }],
-				[
-					['h', 'n', 'n', 'n'],
-					{ choice: 'deny', note: 'none of the 3 parts of the change was taken' },
-				],
+				[['h', 'n', 'n', 'n'], { choice: 'deny', note: 'none of the 3 parts of the change was taken' }],
 			] as const)
 				expect(await asker(...typed).ask(parted()), JSON.stringify(typed)).to.deep.equal(answer)
 		})

@@ -102,7 +102,9 @@ export const runChange = async (
 			return { status: 'failed', text: 'The user accepted no part of this change. Nothing was written.' }
 		if (wanted.length < hunks.length) {
 			if (data.whole)
-				throw new ToolError('The user accepted a part of this change, but a notebook changes as a whole. Nothing was written.')
+				throw new ToolError(
+					'The user accepted a part of this change, but a notebook changes as a whole. Nothing was written.',
+				)
 			parts = { taken: wanted.length, of: hunks.length }
 			after = applyHunks(change, wanted)
 			bytes = encodeLike(file, after)

@@ -357,6 +357,27 @@ describe('edit_file and write_file', () => {
 		expect(await fs.readdir(s.root)).to.deep.equal(['n'])
 	})
 
+	it('a part of a notebook’s change is refused: it would break the file’s form', async () => {
+		const cell = (source: string[]) => ({ cell_type: 'code', metadata: {}, execution_count: null, outputs: [], source })
+		const many = Array.from({ length: 30 }, (_, i) => `x${i} = a\n`)
+		const notebook = JSON.stringify({ cells: [cell(many)], metadata: {}, nbformat: 4, nbformat_minor: 5 }, null, 1)
+		await s.put('n.ipynb', notebook)
+		await read('n.ipynb')
+		const to = many.map((line, i) => (i === 1 || i === 28 ? line.replace('a', 'b') : line)).join('')
+		const args = { path: 'n.ipynb', old_string: many.join(''), new_string: to }
+		const plan = await s.tool('edit_file').plan(args, s.ctx)
+		let text = ''
+		try {
+			text = (await s.tool('edit_file').run(plan, s.ctx, [0])).text
+		} catch (error) {
+			text = String(error)
+		}
+		expect(text).to.include('a notebook changes as a whole')
+		expect(await s.text('n.ipynb')).to.equal(notebook)
+		await s.tool('edit_file').run(plan, s.ctx, [0, 1])
+		expect(await s.text('n.ipynb')).to.include('x28 = b')
+	})
+
 	it('only accepted hunks reach the disk, in the file’s own line ends, and the result says what was left', async () => {
 		const lines = Array.from({ length: 40 }, (_, index) => `line ${index + 1}`)
 		await s.put('f', `${lines.join('\r\n')}\r\n`)
@@ -365,7 +386,10 @@ describe('edit_file and write_file', () => {
 		const result = await s.call('write_file', { path: 'f', content: `${wanted.join('\n')}\n` }, [1])
 		lines[30] += ' changed'
 		expect(await s.text('f')).to.equal(`${lines.join('\r\n')}\r\n`)
-		expect(result.text).to.contain('1 of 2 parts')
+		expect(result.text)
+			.to.contain('1 of 2 parts')
+			.and.to.match(/not written: the changes at old lines 1-5/)
+		expect(result.data).to.deep.include({ parts: { taken: 1, of: 2 } })
 		expect((await s.call('edit_file', { path: 'f', old_string: 'line 5', new_string: 'no' }, [])).status).to.equal(
 			'failed',
 		)
