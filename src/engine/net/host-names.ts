@@ -1,5 +1,4 @@
 // Host names compared as the network sees them (A-labels), and the user's lists of hosts. Used by the proxy of commands and by web_fetch.
-import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { oneLine } from '../text.ts'
 
@@ -37,7 +36,7 @@ const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 export const canonicalHost = (text: string): string | null => {
 	if (text.length === 0 || text.length > 253 || /[\u0000-\u0020\u007f%@\\/?#[\]:<>^|`{}"'*,;]/.test(text)) return null
 	const name = domainToASCII(text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase()
-	if (name === '' || name.length > 253 || isIP(name) !== 0) return null
+	if (name === '' || name.length > 253) return null
 	const labels = name.split('.')
 	// The WHATWG rule: a last label that is a number makes it an IPv4 address, however it is written.
 	if (labels.length < 2 || /^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return null
@@ -69,6 +68,4 @@ export const expandHosts = (list: readonly string[]): string[] | { error: string
 
 /** Whether a canonical name is on an expanded list; `*.x.y` covers what is below x.y, not x.y itself. */
 export const onList = (hosts: readonly string[], name: string): boolean =>
-	hosts.some((host) =>
-		host.startsWith('*.') ? name.length > host.length - 1 && name.endsWith(host.slice(1)) : host === name,
-	)
+	hosts.some((host) => (host.startsWith('*.') ? name.endsWith(host.slice(1)) : host === name))

@@ -160,6 +160,8 @@ describe('network proxy', () => {
 		).to.equal(403)
 		for (const request of [
 			'CONNECT ok.example:443 HTTP/1.1\nHost: x\r\n\r\n',
+			'CONNECT ok.example:443 HTTP/1.1\r\nx: a\nGET / HTTP/1.1\r\n\r\n',
+			'CONNECT ok.example:443 HTTP/1.1\r\nx: a\rb\r\n\r\n',
 			'CONNECT ok.example:443\0 HTTP/1.1\r\n\r\n',
 			'CONNECT ok.example:443 HTTP/1.1\r\r\n\r\n',
 			'CONNECT ok.example:443 evil.example:443 HTTP/1.1\r\n\r\n',
