@@ -1,20 +1,31 @@
 // The bash tool: a command through the executor, from the turn's gate; what came back in words.
-import { z } from 'zod'
 import { ToolError } from '../errors.ts'
 import { shownPath } from '../files/guard.ts'
 import { isFolder } from '../files/open.ts'
 import type { RunResult, Tool, ToolContext, ToolResult } from '../ports.ts'
 import { asShown, clip, oneLine, visible } from '../text.ts'
+import { jsonInput } from './json-input.ts'
 
-const input = z.strictObject({
-	command: z.string().min(1),
-	timeout_ms: z.int().min(1).optional(),
-	description: z.string().optional().describe('What it does, a few words'),
-	outside_sandbox: z.boolean().optional().describe('Only when it cannot work in the sandbox; the user is asked'),
-	reason: z.string().optional().describe('Why outside'),
+interface Input {
+	command: string
+	timeout_ms?: number | undefined
+	description?: string | undefined
+	outside_sandbox?: boolean | undefined
+	reason?: string | undefined
+}
+
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		command: { type: 'string', minLength: 1 },
+		timeout_ms: { type: 'integer', minimum: 1 },
+		description: { description: 'What it does, a few words', type: 'string' },
+		outside_sandbox: { description: 'Only when it cannot work in the sandbox; the user is asked', type: 'boolean' },
+		reason: { description: 'Why outside', type: 'string' },
+	},
+	required: ['command'],
+	additionalProperties: false,
 })
-
-type Input = z.infer<typeof input>
 
 interface Data {
 	command: string

@@ -1,5 +1,4 @@
 // The edit_file tool: one text in a file replaced by another, from the turn's gate. All other bytes stay.
-import { z } from 'zod'
 import { ToolError } from '../errors.ts'
 import { refuseWrite, shownPath } from '../files/guard.ts'
 import { kindOf } from '../files/kind.ts'
@@ -9,16 +8,27 @@ import { didYouMean } from '../files/suggest.ts'
 import { applySplices, encodeSpliced, type Splice, type TextFile } from '../files/text-file.ts'
 import type { Plan, ReadFile, ResolvedPath, Tool, ToolContext } from '../ports.ts'
 import { type ChangeData, changePlan, encodeLike, presentFile, restoreMarks, runChange } from './change.ts'
+import { jsonInput } from './json-input.ts'
 import { findMatch, nearestLine } from './match.ts'
 
-const input = z.strictObject({
-	path: z.string(),
-	old_string: z.string().describe('Exact text, without line numbers; enough lines to be unique'),
-	new_string: z.string(),
-	replace_all: z.boolean().optional().describe('Replace every place'),
-})
+interface Input {
+	path: string
+	old_string: string
+	new_string: string
+	replace_all?: boolean | undefined
+}
 
-type Input = z.infer<typeof input>
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		path: { type: 'string' },
+		old_string: { type: 'string', description: 'Exact text, without line numbers; enough lines to be unique' },
+		new_string: { type: 'string' },
+		replace_all: { description: 'Replace every place', type: 'boolean' },
+	},
+	required: ['path', 'old_string', 'new_string'],
+	additionalProperties: false,
+})
 
 const numbered = (text: string, from: number, to: number): string =>
 	text

@@ -1,20 +1,28 @@
 // The glob tool: files by name, from the turn's gate; the walk runs in the search worker.
 import picomatch from 'picomatch'
-import { z } from 'zod'
 import { ToolError } from '../errors.ts'
 import { shownPath } from '../files/guard.ts'
 import { didYouMean } from '../files/suggest.ts'
 import type { ResolvedPath, Tool, ToolContext } from '../ports.ts'
 import { oneLine } from '../text.ts'
 import type { SearchResult } from './grep-worker.ts'
+import { jsonInput } from './json-input.ts'
 import { leftOut, runSearch, type SearchOptions, searchBase } from './search.ts'
 
-const input = z.strictObject({
-	pattern: z.string().describe('Glob relative to path, e.g. src/**/*.{ts,tsx}'),
-	path: z.string().optional().describe('Folder to search in; default: the working folder'),
-})
+interface Input {
+	pattern: string
+	path?: string | undefined
+}
 
-type Input = z.infer<typeof input>
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		pattern: { type: 'string', description: 'Glob relative to path, e.g. src/**/*.{ts,tsx}' },
+		path: { description: 'Folder to search in; default: the working folder', type: 'string' },
+	},
+	required: ['pattern'],
+	additionalProperties: false,
+})
 
 const maxFiles = 500
 

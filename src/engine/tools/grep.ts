@@ -1,25 +1,38 @@
 // The grep tool: lines that match, from the turn's gate; the search runs in the search worker.
-import { z } from 'zod'
 import { ToolError } from '../errors.ts'
 import { shownPath } from '../files/guard.ts'
 import { didYouMean } from '../files/suggest.ts'
 import type { ResolvedPath, Tool } from '../ports.ts'
 import { oneLine } from '../text.ts'
 import type { FoundFile, SearchResult } from './grep-worker.ts'
+import { jsonInput } from './json-input.ts'
 import { compilePattern } from './pattern.ts'
 import { leftOut, runSearch, type SearchOptions, searchBase } from './search.ts'
 
-const input = z.strictObject({
-	pattern: z.string().describe('JavaScript regular expression, matched line by line'),
-	path: z.string().optional().describe('File or folder; default: the working folder'),
-	glob: z.string().optional().describe('Only these files, e.g. *.ts or src/**; !… excludes'),
-	literal: z.boolean().optional().describe('Take pattern as plain text'),
-	ignore_case: z.boolean().optional(),
-	context: z.int().min(0).max(20).optional().describe('Lines around each match'),
-	output: z.enum(['lines', 'files', 'count']).optional().describe('Default: lines'),
-})
+interface Input {
+	pattern: string
+	path?: string | undefined
+	glob?: string | undefined
+	literal?: boolean | undefined
+	ignore_case?: boolean | undefined
+	context?: number | undefined
+	output?: 'lines' | 'files' | 'count' | undefined
+}
 
-type Input = z.infer<typeof input>
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		pattern: { type: 'string', description: 'JavaScript regular expression, matched line by line' },
+		path: { description: 'File or folder; default: the working folder', type: 'string' },
+		glob: { description: 'Only these files, e.g. *.ts or src/**; !… excludes', type: 'string' },
+		literal: { description: 'Take pattern as plain text', type: 'boolean' },
+		ignore_case: { type: 'boolean' },
+		context: { description: 'Lines around each match', type: 'integer', minimum: 0, maximum: 20 },
+		output: { description: 'Default: lines', type: 'string', enum: ['lines', 'files', 'count'] },
+	},
+	required: ['pattern'],
+	additionalProperties: false,
+})
 
 interface Data {
 	input: Input

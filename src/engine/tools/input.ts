@@ -1,5 +1,7 @@
 // The model's words for a call made exact: which tool it means and whether its arguments are right. Used by the gate.
+import { messageOf } from '../errors.ts'
 import type { Tool } from '../ports.ts'
+import { JsonInput } from './json-input.ts'
 
 const bare = (name: string): string =>
 	name
@@ -20,8 +22,17 @@ export const resolveTool = (tools: readonly Tool[], name: string): Tool | null =
  * Arguments through the tool's schema. Lossless slips are mended (a number, a boolean or a list sent as a string, null
  * for "absent"); anything else is an error text for the model.
  */
-export const parseInput = (tool: Tool, input: Record<string, unknown>): { value: unknown } | { error: string } => {
-	const first = tool.input.safeParse(input)
+export const parseInput = async (
+	tool: Tool,
+	input: Record<string, unknown>,
+): Promise<{ value: unknown } | { error: string }> => {
+	let type = tool.input
+	try {
+		if ((type as unknown) instanceof JsonInput) type = await (type as unknown as JsonInput).type()
+	} catch (error) {
+		return { error: `${tool.name} failed by a fault of its own: ${messageOf(error)}. Nothing was done.` }
+	}
+	const first = type.safeParse(input)
 	if (first.success) return { value: first.data }
 	const mended = { ...input }
 	for (const issue of first.error.issues) {
@@ -36,7 +47,7 @@ export const parseInput = (tool: Tool, input: Record<string, unknown>): { value:
 				// not JSON after all: the second parse says what is wrong
 			}
 	}
-	const second = tool.input.safeParse(mended)
+	const second = type.safeParse(mended)
 	if (second.success) return { value: second.data }
 	const problems = second.error.issues.slice(0, 5).map((issue) => {
 		const at = issue.path.map(String).join('.')

@@ -183,7 +183,7 @@ export function createGate(deps: GateDeps): Gate {
 				`The arguments were not a JSON object, so nothing was done. They began: ${began}\nCall ${name} again with valid JSON.`,
 			)
 		}
-		const parsed = parseInput(tool, call.input)
+		const parsed = await parseInput(tool, call.input)
 		if ('error' in parsed) return refuse(parsed.error)
 
 		const mode = deps.mode()

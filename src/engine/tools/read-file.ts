@@ -1,19 +1,28 @@
 // The read_file tool: one page of a file as numbered lines, from the turn's gate.
-import { z } from 'zod'
 import { ToolError } from '../errors.ts'
 import { shownPath } from '../files/guard.ts'
 import { noteSeen } from '../files/seen.ts'
 import { didYouMean } from '../files/suggest.ts'
 import { viewFile } from '../files/view.ts'
 import type { ResolvedPath, Tool } from '../ports.ts'
+import { jsonInput } from './json-input.ts'
 
-const input = z.strictObject({
-	path: z.string().describe('Relative to the working folder, absolute, or ~/…'),
-	offset: z.int().min(1).optional().describe('First line, from 1'),
-	limit: z.int().min(1).optional().describe('Number of lines'),
+interface Input {
+	path: string
+	offset?: number | undefined
+	limit?: number | undefined
+}
+
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		path: { type: 'string', description: 'Relative to the working folder, absolute, or ~/…' },
+		offset: { description: 'First line, from 1', type: 'integer', minimum: 1 },
+		limit: { description: 'Number of lines', type: 'integer', minimum: 1 },
+	},
+	required: ['path'],
+	additionalProperties: false,
 })
-
-type Input = z.infer<typeof input>
 
 interface Data {
 	resolved: ResolvedPath

@@ -1,7 +1,6 @@
 // The remember tool: one fact for later sessions in the project's memory file, from the turn's gate.
 import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { codeOf, ToolError } from '../errors.ts'
 import { replaceIn } from '../files/atomic.ts'
 import { inWords, sha256 } from '../files/guard.ts'
@@ -9,10 +8,20 @@ import { openFile, openFolder, readBytes, wayHere } from '../files/open.ts'
 import type { Tool } from '../ports.ts'
 import { oneLine, visible } from '../text.ts'
 import { clean } from '../untrusted.ts'
+import { jsonInput } from './json-input.ts'
 
-const input = z.strictObject({ fact: z.string().min(1).max(1000).describe('One sentence') })
+interface Input {
+	fact: string
+}
 
-type Input = z.infer<typeof input>
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		fact: { type: 'string', minLength: 1, maxLength: 1000, description: 'One sentence' },
+	},
+	required: ['fact'],
+	additionalProperties: false,
+})
 
 /** The most that a memory file may hold: all of it goes into the prompt of each session. */
 const maxBytes = 32 * 1024

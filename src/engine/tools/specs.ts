@@ -1,7 +1,7 @@
 // Tools as a model sees them: the same tools give the same bytes, whatever the session.
-import { z } from 'zod'
 import type { Tool } from '../ports.ts'
 import type { Json, ToolSpec } from '../types.ts'
+import { JsonInput } from './json-input.ts'
 
 /** zod's own noise: the dialect, and the bounds that it gives every integer. */
 const strip = (value: Json): Json => {
@@ -18,10 +18,11 @@ const strip = (value: Json): Json => {
 	)
 }
 
-/** JSON schema (draft 7) of each tool's input. */
+/** JSON schema (draft 7) of a tool's input: its own literal, or made from its zod type. */
+const schemaOf = ({ input }: Tool): Json =>
+	(input as unknown) instanceof JsonInput
+		? (input as unknown as JsonInput).schema
+		: strip(input.toJSONSchema({ io: 'input', target: 'draft-7' }) as unknown as Json)
+
 export const toolSpecs = (tools: readonly Tool[]): ToolSpec[] =>
-	tools.map(({ name, description, input }) => ({
-		name,
-		description,
-		schema: strip(z.toJSONSchema(input, { io: 'input', target: 'draft-7' }) as unknown as Json),
-	}))
+	tools.map((tool) => ({ name: tool.name, description: tool.description, schema: schemaOf(tool) }))

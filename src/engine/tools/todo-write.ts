@@ -1,15 +1,32 @@
 // The todo_write tool: the agent's own list of steps, kept for the session. Off by default.
-import { z } from 'zod'
 import type { Tool, ToolState } from '../ports.ts'
 import { oneLine } from '../text.ts'
+import { jsonInput } from './json-input.ts'
 
-const input = z.strictObject({
-	items: z
-		.array(z.strictObject({ text: z.string().min(1).max(500), status: z.enum(['open', 'doing', 'done']) }))
-		.max(100),
+interface Input {
+	items: ToolState['todo']
+}
+
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		items: {
+			maxItems: 100,
+			type: 'array',
+			items: {
+				type: 'object',
+				properties: {
+					text: { type: 'string', minLength: 1, maxLength: 500 },
+					status: { type: 'string', enum: ['open', 'doing', 'done'] },
+				},
+				required: ['text', 'status'],
+				additionalProperties: false,
+			},
+		},
+	},
+	required: ['items'],
+	additionalProperties: false,
 })
-
-type Input = z.infer<typeof input>
 
 const signs = { open: '[ ]', doing: '[~]', done: '[x]' } as const
 

@@ -1,13 +1,24 @@
 // The write_file tool: a whole new content for a file, from the turn's gate.
-import { z } from 'zod'
 import { ToolError } from '../errors.ts'
 import { refuseWrite, shownPath } from '../files/guard.ts'
 import type { Tool } from '../ports.ts'
 import { type ChangeData, changePlan, encodeLike, presentFile, restoreMarks, runChange } from './change.ts'
+import { jsonInput } from './json-input.ts'
 
-const input = z.strictObject({ path: z.string(), content: z.string() })
+interface Input {
+	path: string
+	content: string
+}
 
-type Input = z.infer<typeof input>
+const input = jsonInput<Input>({
+	type: 'object',
+	properties: {
+		path: { type: 'string' },
+		content: { type: 'string' },
+	},
+	required: ['path', 'content'],
+	additionalProperties: false,
+})
 
 /** Makes or replaces a file atomically. An existing file must have been read whole; its encoding, mark, line ends and mode stay. */
 export const writeFileTool: Tool<Input, ChangeData> = {

@@ -6,6 +6,7 @@ import { ToolError } from '../../../src/engine/errors.ts'
 import { createFiles, type FilesOptions } from '../../../src/engine/files/guard.ts'
 import type { Executor, RunResult, RunSpec, Tool, ToolContext, ToolResult } from '../../../src/engine/ports.ts'
 import { builtinTools } from '../../../src/engine/tools/builtin.ts'
+import { parseInput } from '../../../src/engine/tools/input.ts'
 import type { Effect } from '../../../src/engine/types.ts'
 
 export const ended = (over: Partial<RunResult> = {}): RunResult => ({
@@ -116,8 +117,9 @@ export const scene = async (options: SceneOptions = {}): Promise<Scene> => {
 	const tools = builtinTools({ todo: true, searchDeadlineMs: deadlineMs })
 	const tool = (name: string): Tool => tools.find((one) => one.name === name)!
 	const call = async (name: string, input: Record<string, unknown>, accepted?: number[]): Promise<ToolResult> => {
-		const parsed = tool(name).input.parse(input)
-		return tool(name).run(await tool(name).plan(parsed, ctx), ctx, accepted)
+		const parsed = await parseInput(tool(name), input)
+		if ('error' in parsed) throw new Error(parsed.error)
+		return tool(name).run(await tool(name).plan(parsed.value, ctx), ctx, accepted)
 	}
 	const at = (path: string): string => (path.startsWith('/') ? path : join(root, path))
 	return {

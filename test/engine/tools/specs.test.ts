@@ -1,7 +1,10 @@
 // Tools as the model sees them: small, fixed, and strict about what they are given.
 import { expect } from 'chai'
 import { builtinTools } from '../../../src/engine/tools/builtin.ts'
+import { parseInput } from '../../../src/engine/tools/input.ts'
+import type { JsonInput } from '../../../src/engine/tools/json-input.ts'
 import { toolSpecs } from '../../../src/engine/tools/specs.ts'
+import { webFetchTool } from '../../../src/engine/tools/web-fetch.ts'
 import { scene } from './scene.ts'
 
 describe('tools/builtin and specs', () => {
@@ -22,6 +25,36 @@ describe('tools/builtin and specs', () => {
 		const first = JSON.stringify(toolSpecs(builtinTools()))
 		expect(JSON.stringify(toolSpecs(builtinTools()))).to.equal(first)
 		expect(first).not.to.contain('$schema').and.not.contain('9007199254740991')
+	})
+
+	it('what the gate holds a call against is what the model was told, keyword by keyword', async () => {
+		const tools = [...builtinTools({ todo: true }), webFetchTool()]
+		for (const tool of tools) {
+			const told = tool.input as unknown as JsonInput
+			const type = await told.type()
+			const held = toolSpecs([{ ...tool, input: type }])[0]!
+			expect(held.schema, tool.name).to.deep.equal(told.schema)
+			expect(await told.type(), 'made once').to.equal(type)
+		}
+	})
+
+	it('a call that breaks one keyword of its schema is refused, with the place', async () => {
+		const said = async (name: string, input: Record<string, unknown>) => {
+			const result = await parseInput(builtinTools({ todo: true }).find((tool) => tool.name === name)!, input)
+			return 'error' in result ? result.error : JSON.stringify(result.value)
+		}
+		expect(await said('bash', { command: '' })).to.contain('command: Too small')
+		expect(await said('bash', {})).to.contain('command: Invalid input')
+		expect(await said('bash', { command: 'ls', env: {} })).to.contain('Unrecognized key: "env"')
+		expect(await said('read_file', { path: 'a', offset: 0 })).to.contain('offset: Too small')
+		expect(await said('read_file', { path: 'a', limit: 1.5 })).to.contain('limit: Invalid input')
+		expect(await said('grep', { pattern: 'a', context: 21 })).to.contain('context: Too big')
+		expect(await said('grep', { pattern: 'a', output: 'all' })).to.contain('output: Invalid option')
+		expect(await said('remember', { fact: 'x'.repeat(1001) })).to.contain('fact: Too big')
+		const item = { text: 'a', status: 'open' }
+		expect(await said('todo_write', { items: [{ ...item, id: 1 }] })).to.contain('items.0: Unrecognized key')
+		expect(await said('todo_write', { items: Array(101).fill(item) })).to.contain('items: Too big')
+		expect(await said('read_file', { path: 'a', offset: '3', limit: null })).to.equal('{"path":"a","offset":3}')
 	})
 
 	it('schemas name the inputs and forbid others', () => {

@@ -1,0 +1,40 @@
+// A command's output on its way to the model and to the person's screen. Used by bash and process_manager.
+import type { ToolContext } from '../ports.ts'
+import { asShown, visible } from '../text.ts'
+
+const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** A command's output as a terminal would have shown it: no escapes, no overwritten progress, direction marks written out. */
+export const readable = (output: string): string => {
+	let text = asShown(output)
+	// Overstrikes (a, backspace, b) leave the last character.
+	for (let round = 0; text.includes('\b') && round < 100; round++) {
+		const next = text.replace(/[^\b\n]\u0008/g, '')
+		if (next === text) break
+		text = next
+	}
+	return text
+		.replaceAll('\b', '')
+		.replace(/[\u0080-\u009f]/g, '')
+		.replace(bidi, visible)
+}
+
+/** Whole lines of output to the user as they come: an escape sequence cut by a chunk is never shown in halves. */
+export const lineProgress = (ctx: Pick<ToolContext, 'progress'>): { take(text: string): void; end(): void } => {
+	let rest = ''
+	const show = (text: string): void => {
+		const shown = visible(readable(text)).replace(/\n$/, '')
+		if (shown.trim() !== '') ctx.progress(shown)
+	}
+	return {
+		take: (text) => {
+			rest += text
+			const cut = rest.lastIndexOf('\n') + 1
+			if (cut > 0) show(rest.slice(0, cut))
+			rest = rest.slice(cut)
+			// A progress bar without an end is shown by its last state only, and never collected.
+			if (rest.length > 8192) rest = rest.slice(-4096)
+		},
+		end: () => show(rest),
+	}
+}
