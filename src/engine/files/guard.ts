@@ -1,13 +1,13 @@
 // The guarded way to the disk for every file tool: what a path really means, may it be touched, open it without a link.
 import { createHash } from 'node:crypto'
-import { promises as fs, lstatSync } from 'node:fs'
+import { promises as fs, lstatSync, readdirSync } from 'node:fs'
 import { basename, dirname, isAbsolute, normalize, relative } from 'node:path'
 import { codeOf, ToolError } from '../errors.ts'
 import type { Files, ReadFile, ResolvedPath } from '../ports.ts'
 import { oneLine } from '../text.ts'
 import { replaceIn } from './atomic.ts'
 import { type Folder, Moved, NotAFile, openFile, openFolder, readBytes, type Way, wayHere } from './open.ts'
-import { protectedReason, sensitiveReason, systemReason, under } from './sensitive.ts'
+import { foldName, protectedReason, sensitiveReason, systemReason, under } from './sensitive.ts'
 
 export interface FilesOptions {
 	/** Absolute. A link is pinned to what it means now. */
@@ -55,6 +55,8 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 		return found
 	}
 
+	const nothingAt = createAbsence()
+
 	const resolve = async (path: string): Promise<ResolvedPath> => {
 		const typed = absolute(path, root, home)
 		// Links of /proc lead anywhere; what is asked for by such a path is never answered, whatever it leads to.
@@ -68,7 +70,7 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 				sensitive: system,
 				protected: null,
 			}
-		const found = await realPathOf(typed, realFolder)
+		const found = await realPathOf(typed, realFolder, nothingAt)
 		const inRoot = roots.find((folder) => under(found.path, folder))
 		return {
 			path: found.path,
@@ -251,6 +253,7 @@ const absolute = (path: string, root: string, home: string): string => {
 const realPathOf = async (
 	path: string,
 	realpath: (path: string) => Promise<string>,
+	nothingAt: (path: string) => boolean,
 ): Promise<{ path: string; exists: boolean }> => {
 	const missing: string[] = []
 	let rest = path.replace(/(?<=.)\/+$/, '')
@@ -276,13 +279,37 @@ const realPathOf = async (
 
 const nothing = Object.assign(new Error('nothing there'), { code: 'ENOENT' })
 
-/** Not even a link. Synchronous: some microseconds, where a promise that rejects costs twenty times that. */
-const nothingAt = (path: string): boolean => {
-	try {
-		return lstatSync(path, { throwIfNoEntry: false }) === undefined
-	} catch {
-		// realpath says in its own words what is wrong.
-		return false
+/**
+ * Whether there is nothing under a name, not even a link. Synchronous: some microseconds, where a promise that rejects
+ * costs twenty times that. For many names of a folder in one go its listing answers, for those that no disk could mean.
+ */
+const createAbsence = (): ((path: string) => boolean) => {
+	const folders = new Map<string, { asked: number; names: Set<string> | null }>()
+	const listing = (folder: string): Set<string> | null => {
+		try {
+			const names = readdirSync(folder)
+			return names.length > 10_000 ? null : new Set(names.map(foldName))
+		} catch {
+			return null
+		}
+	}
+	return (path) => {
+		const slash = path.lastIndexOf('/')
+		const folder = path.slice(0, slash) || '/'
+		const name = foldName(path.slice(slash + 1))
+		// What was listed holds for this moment only.
+		if (folders.size === 0) setImmediate(() => folders.clear())
+		const known = folders.get(folder) ?? { asked: 0, names: null }
+		folders.set(folder, known)
+		known.asked++
+		if (known.asked === 16) known.names = listing(folder)
+		if (known.names && /[^.]/.test(name) && !known.names.has(name)) return true
+		try {
+			return lstatSync(path, { throwIfNoEntry: false }) === undefined
+		} catch {
+			// realpath says in its own words what is wrong.
+			return false
+		}
 	}
 }
 

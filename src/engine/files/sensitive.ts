@@ -5,6 +5,8 @@ import { sep } from 'node:path'
 export const foldName = (name: string): string => {
 	// Fast and exact for plain names; the walker asks for every file.
 	if (/^[a-z0-9._-]*[a-z0-9_-]$/.test(name)) return name
+	// Printable ASCII without a colon has nothing to fold but its case.
+	if (/^[ -9;-~]*[!-\-/-9;-~]$/.test(name)) return name.toLowerCase()
 	const folded = name
 		.normalize('NFKC')
 		.replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\p{Variation_Selector}]/gu, '')
@@ -167,8 +169,12 @@ export const secretName = (name: string): string | null => {
 }
 
 /** Why a path of the system itself (devices, processes, its secrets) is off limits, or null. */
-export const systemReason = (path: string): string | null => {
-	const parts = foldParts(path)
+export const systemReason = (path: string): string | null => systemOf(foldParts(path))
+
+const systemFirst = new Set(systemFolders.map((one) => one[0]!))
+
+const systemOf = (parts: readonly string[]): string | null => {
+	if (parts[0] === undefined || !systemFirst.has(parts[0])) return null
 	const found = systemFolders.find((one) => below(parts, one))
 	if (found === undefined) return null
 	return /^(?:etc|var|run)$/.test(found[0]!) ? 'a system secret' : 'a device or system path'
@@ -177,7 +183,7 @@ export const systemReason = (path: string): string | null => {
 /** Why the file tools must not touch a real path, or null. `root` may lie inside ~/.garuda (a job's worktree): it stays usable. */
 export const sensitiveReason = (real: string, home: string, roots: readonly string[]): string | null => {
 	const parts = foldParts(real)
-	const system = systemReason(real)
+	const system = systemOf(parts)
 	if (system) return system
 	for (const part of parts) if (secretFolders.has(part)) return 'in a folder with secrets'
 	const last = parts.at(-1)
