@@ -109,8 +109,8 @@ const p95 = (sorted: number[]) => sorted[Math.min(sorted.length - 1, Math.floor(
 const times = rounds(30)
 const plain = [...ordinary.map(bash), file('read', 'src/a.ts'), file('write', 'infra/7/main.tf')]
 const big = large.map(([, command]) => bash(command))
-// Of ten decisions one is on a command of 10 KB: far more than a session has.
-const mix = [...plain, ...plain, ...big]
+// Of fourteen decisions one is on a command of 10 KB, each kind as often: far more than a session has.
+const mix = [...plain, ...plain, ...plain, ...big]
 const all = await time(full, mix, times)
 const few = await time(full, plain, times)
 const floor = await time(empty, mix, times)
