@@ -68,6 +68,8 @@ export interface CallInfo {
 	change?: FileChange
 	/** For bash: the command as written. */
 	command?: string
+	/** For bash: the folder it runs in, when that is not the working root. Part of what an answer covers. */
+	cwd?: string
 	/** For bash: asked by the model to run outside the sandbox. */
 	outside?: boolean
 	/** Longer text for the question when there is no change or command. */
@@ -78,7 +80,7 @@ export interface CallInfo {
 
 /** What a pass of the gate decides on besides the call itself: a running call that wants more asks with one of these. */
 export type Effect =
-	| { type: 'outside_sandbox'; command: string; wall: Wall; detail: string }
+	| { type: 'outside_sandbox'; command: string; cwd?: string; wall: Wall; detail: string }
 	| { type: 'reach_host'; host: string; port: number }
 	| { type: 'apply_changes'; summary: string }
 	| { type: 'use_secret'; name: string; command: string }

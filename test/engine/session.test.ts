@@ -267,6 +267,52 @@ describe('a session, with everything but the model real', () => {
 		expect(only(after.events, 'tool_result')[0]!.text).to.contain('no need')
 	})
 
+	it('an outside rule and an answer hold in the folder they were given for, and the question names another folder', async () => {
+		const m = make({ 'sub/x': '' }, () => ({ choice: 'session' }))
+		mkdirSync(join(m.home, '.garuda'), { mode: 0o700 })
+		const made = join(m.home, 'made')
+		const rule = `touch ${made}1`
+		writeFileSync(join(m.home, '.garuda/settings.json'), JSON.stringify({ outside: [rule] }))
+		const outside = (command: string): Reply => ({
+			calls: [{ name: 'bash', input: { command, outside_sandbox: true } }],
+		})
+		const { session } = await m.open([
+			outside(rule),
+			outside(`touch ${made}2`),
+			outside(`touch ${made}2`),
+			bash('cd sub'),
+			outside(rule),
+			outside(`touch ${made}2`),
+			done,
+		])
+		const { events } = await m.say(session, 'go')
+		expect(only(events, 'tool_result').map((one) => one.status)).to.deep.equal(['ok', 'ok', 'ok', 'ok', 'ok', 'ok'])
+		expect(m.asked.map((one) => one.title)).to.deep.equal([
+			`Run outside the sandbox: touch ${made}2`,
+			`Run outside the sandbox (in ${join(m.root, 'sub')}): ${rule}`,
+			`Run outside the sandbox (in ${join(m.root, 'sub')}): touch ${made}2`,
+		])
+		expect(m.asked[1]!.warning).to.contain('not in the working root')
+		expect(m.asked[1]!.lastingRule).to.equal(undefined)
+	})
+
+	it('a command runs in the folder that was shown, or not at all', async () => {
+		const m = make({ 'sub/x': '' })
+		const { session } = await m.open([
+			bash('cd sub'),
+			{
+				calls: [
+					{ name: 'bash', input: { command: 'rm -rf ../sub; cd ..' } },
+					{ name: 'bash', input: { command: 'pwd' } },
+				],
+			},
+			done,
+		])
+		const { events } = await m.say(session, 'go')
+		expect(only(events, 'tool_call')[1]!.info.title).to.contain('(in sub)')
+		expect(only(events, 'tool_result')[2]!.text).to.contain(m.root)
+	})
+
 	it('a project may not loosen its own safety, and is told so', async () => {
 		const m = make({
 			'.garuda/settings.json': JSON.stringify({ executor: 'host', allow: ['bash', 'edits'], env: { allow: ['*'] } }),

@@ -81,6 +81,7 @@ export function effectOf(context: DecisionContext, command: string | undefined):
 			return {
 				type: 'outside_sandbox',
 				command: text('command') || command || '',
+				...(text('cwd') ? { cwd: text('cwd') } : {}),
 				wall: 'asked',
 				detail: text('detail'),
 			}

@@ -219,14 +219,16 @@ function leaveSandbox(input: DecideInput, command: string): Decision {
 			onceOnly: true,
 		})
 	const clean = !hasHidden(text) && (checked === undefined || (checked.shell.broken === null && !checked.shell.rough))
-	const rule = clean ? rules.outside.find((one) => one.text === text) : undefined
+	// What a command does depends on the folder it runs in: a rule names none, so it holds in the working root only.
+	const cwd = input.effect?.type === 'outside_sandbox' ? input.effect.cwd : input.info.cwd
+	const rule = clean && cwd === undefined ? rules.outside.find((one) => one.text === text) : undefined
 	if (rule)
 		return { decision: 'allow', reason: `the outside list has this command (${ruleName(rule)})`, ...origin(rule) }
-	if (clean && sessionKeys.has(effectKey({ type: 'outside_sandbox', command, wall: 'asked', detail: '' })))
+	if (clean && sessionKeys.has(effectKey(outsideEffect(command, cwd))))
 		return allow('this very command was allowed outside for this session')
 	return ask(
 		'it would run outside the sandbox, with everything that you can do',
-		clean ? { lastingRule: `outside: ${text}` } : { onceOnly: true },
+		clean ? (cwd === undefined ? { lastingRule: `outside: ${text}` } : {}) : { onceOnly: true },
 	)
 }
 
@@ -302,7 +304,7 @@ function commandDefault(input: DecideInput): Decision {
 export const effectKey = (effect: Effect): string => {
 	switch (effect.type) {
 		case 'outside_sandbox':
-			return `outside:${effect.command}`
+			return `outside:${effect.command}${effect.cwd === undefined ? '' : `\n(in ${effect.cwd})`}`
 		case 'reach_host':
 			return `host:${effect.host}:${effect.port}`
 		case 'apply_changes':
@@ -312,6 +314,14 @@ export const effectKey = (effect: Effect): string => {
 	}
 }
 
+const outsideEffect = (command: string, cwd: string | undefined): Effect => ({
+	type: 'outside_sandbox',
+	command,
+	...(cwd === undefined ? {} : { cwd }),
+	wall: 'asked',
+	detail: '',
+})
+
 /** A call whose key begins so is asked about whenever it reaches a host: no rule and no earlier answer covers it. */
 export const askedEachTime = 'each-time:'
 
@@ -320,5 +330,5 @@ export const sessionKey = (info: CallInfo, effect?: Effect): string =>
 	effect
 		? `${effect.type === 'reach_host' && info.kind === 'fetch' ? 'fetch:' : ''}${effectKey(effect)}`
 		: info.outside && info.command !== undefined
-			? effectKey({ type: 'outside_sandbox', command: info.command, wall: 'asked', detail: '' })
+			? effectKey(outsideEffect(info.command, info.cwd))
 			: info.key

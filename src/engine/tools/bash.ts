@@ -32,6 +32,8 @@ interface Data {
 	timeoutMs: number
 	outside: boolean
 	notes: string[]
+	/** Where it runs: shown, and part of what an answer covers. */
+	cwd: string
 }
 
 const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
@@ -112,6 +114,9 @@ const startCwd = async (ctx: ToolContext): Promise<{ cwd: string; notes: string[
 	return { cwd: ctx.root, notes: [`the previous folder ${shownPath(cwd)} is gone: this ran in ${shownPath(ctx.root)}`] }
 }
 
+const shownFolder = async (cwd: string, ctx: ToolContext): Promise<string> =>
+	shownPath((await ctx.files.resolve(cwd)).shown)
+
 /** Runs one command. Never waits for background children, never leaves one. */
 export const bashTool: Tool<Input, Data> = {
 	name: 'bash',
@@ -127,20 +132,24 @@ export const bashTool: Tool<Input, Data> = {
 		const { bashTimeoutMs, bashMaxTimeoutMs } = ctx.limits
 		const asked = given.timeout_ms ?? bashTimeoutMs
 		const timeoutMs = Math.min(asked, bashMaxTimeoutMs)
+		const start = await startCwd(ctx)
+		const inFolder = start.cwd === ctx.root ? {} : { cwd: start.cwd }
 		const notes = asked > timeoutMs ? [`the time limit was ${timeoutMs / 1000} s, the most that is allowed`] : []
+		notes.push(...start.notes)
 		return {
 			info: {
 				// The command itself: a description is only the model's word for it.
-				title: `Run ${oneLine(command, 160)}`,
+				title: `Run ${oneLine(command, 160)}${start.cwd === ctx.root ? '' : ` (in ${await shownFolder(start.cwd, ctx)})`}`,
 				kind: 'execute',
 				access: 'run',
 				paths: [],
-				key: `${outside ? 'outside' : 'bash'}:${command}`,
+				key: `${outside ? 'outside' : 'bash'}:${command}${start.cwd === ctx.root ? '' : `\n(in ${start.cwd})`}`,
 				command,
+				...inFolder,
 				...(outside && { outside }),
 				...(reason && { preview: `The model's reason: ${oneLine(reason, 300)}` }),
 			},
-			data: { command, timeoutMs, outside, notes },
+			data: { command, timeoutMs, outside, notes, cwd: start.cwd },
 		}
 	},
 	async run({ data }, ctx): Promise<ToolResult> {
@@ -149,13 +158,14 @@ export const bashTool: Tool<Input, Data> = {
 		/** Hosts that the person or a rule said no to, and why. */
 		const refused = new Map<string, string>()
 		const run = async (outside: boolean): Promise<RunResult> => {
-			const start = await startCwd(ctx)
-			notes.push(...start.notes)
+			// What was shown is what is done: the folder too.
+			if ((await startCwd(ctx)).cwd !== data.cwd)
+				throw new ToolError('The folder that this command was to run in is gone, so it was not run. Call it again.')
 			const progress = lineProgress(ctx)
 			const result = await ctx.executor.run(
 				{
 					script: command,
-					cwd: start.cwd,
+					cwd: data.cwd,
 					timeoutMs,
 					outside,
 					readOnly: ctx.mode === 'plan',
@@ -185,7 +195,13 @@ export const bashTool: Tool<Input, Data> = {
 			else if (wall === 'network' && refused.size > 0)
 				for (const [host, reason] of refused) notes.push(`${host} was not reached. ${reason}`)
 			else {
-				const answer = await ctx.request({ type: 'outside_sandbox', command, wall, detail })
+				const answer = await ctx.request({
+					type: 'outside_sandbox',
+					command,
+					...(data.cwd === ctx.root ? {} : { cwd: data.cwd }),
+					wall,
+					detail,
+				})
 				if (answer.allowed && !ctx.signal.aborted) {
 					first = `[in the sandbox it failed (${wall}: ${oneLine(detail, 200)}); with the user's consent it then ran again outside the sandbox:]\n`
 					result = await run(true)

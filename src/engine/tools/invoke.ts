@@ -138,11 +138,7 @@ export function createGate(deps: GateDeps): Gate {
 		const allowed = answer.choice === 'once' || answer.choice === 'session'
 		return {
 			allowed,
-			reason: allowed
-				? ''
-				: answer.choice === 'cancel'
-					? 'the user stopped the task'
-					: 'the user, or the fixed approval list, said no',
+			reason: allowed ? '' : answer.choice === 'cancel' ? 'the user stopped the task' : 'the answer was no',
 			...(answer.note === undefined ? {} : { note: answer.note }),
 			...(answer.accepted === undefined ? {} : { accepted: answer.accepted }),
 			...(answer.choice === 'cancel' ? { cancel: true } : {}),

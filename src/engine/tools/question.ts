@@ -23,8 +23,10 @@ interface QuestionParts {
 /** Shows the whole command, diff or input; names the wall for a run outside, and says when hidden characters are in it. */
 export function question({ id, call, tool, info, effect, decision }: QuestionParts): ApprovalRequest {
 	const outside = effect?.type === 'outside_sandbox'
+	const cwd = outside ? effect.cwd : info.cwd
+	const where = cwd === undefined ? '' : ` (in ${oneLine(cwd, 200)})`
 	const title = outside
-		? `Run outside the sandbox: ${oneLine(effect.command)}`
+		? `Run outside the sandbox${where}: ${oneLine(effect.command)}`
 		: effect?.type === 'reach_host'
 			? `Let this command reach ${effect.host}:${effect.port}`
 			: effect?.type === 'apply_changes'
@@ -32,7 +34,7 @@ export function question({ id, call, tool, info, effect, decision }: QuestionPar
 				: effect?.type === 'use_secret'
 					? `Give the secret ${effect.name} to this command`
 					: info.outside
-						? `Run outside the sandbox: ${oneLine(info.command ?? '')}`
+						? `Run outside the sandbox${where}: ${oneLine(info.command ?? '')}`
 						: info.title
 	const preview =
 		effect?.type === 'apply_changes'
@@ -45,7 +47,12 @@ export function question({ id, call, tool, info, effect, decision }: QuestionPar
 	if (outside) warnings.push(`The sandbox stopped it: ${walls[effect.wall]} (${oneLine(effect.detail, 300)}). ${free}`)
 	else if (info.outside) warnings.push(free)
 	if (decision.warning) warnings.push(decision.warning)
-	if (hasHidden([title, preview, info.change?.new ?? '', info.change?.path ?? ''].join('\n')))
+	if (cwd !== undefined && (outside || info.outside))
+		warnings.push(`It runs in ${oneLine(cwd, 300)}, not in the working root.`)
+	if (
+		!decision.warning?.includes(hiddenWarning) &&
+		hasHidden([title, preview, info.change?.new ?? '', info.change?.path ?? ''].join('\n'))
+	)
 		warnings.push(hiddenWarning)
 	return {
 		id,
