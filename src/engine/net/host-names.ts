@@ -69,3 +69,9 @@ export const expandHosts = (list: readonly string[]): string[] | { error: string
 /** Whether a canonical name is on an expanded list; `*.x.y` covers what is below x.y, not x.y itself. */
 export const onList = (hosts: readonly string[], name: string): boolean =>
 	hosts.some((host) => (host.startsWith('*.') ? name.endsWith(host.slice(1)) : host === name))
+
+/** For the system prompt: which hosts commands reach, so that the model neither gives up nor asks to leave the sandbox. Empty for an empty list. */
+export const networkNote = (hosts: readonly string[]): string =>
+	hosts.length === 0
+		? ''
+		: `Commands reach these hosts through the sandbox's proxy (HTTPS_PROXY is set, https only): ${hosts.join(', ')}. A command that tries another host has the user asked while it runs. Do not ask to leave the sandbox for the network.`

@@ -29,7 +29,7 @@ import { createWatch } from './watch.ts'
 export { commandEnvironment } from './environment.ts'
 export { createGit, type Git, type GitOptions, type GitResult, type GitRun } from './git.ts'
 export { envAllowed, gitProtected, homeProtected, homeSecrets, rootProtected, systemSecrets } from './names.ts'
-export { type NetworkOptions, networkNote } from './network.ts'
+export type { NetworkOptions } from './network.ts'
 export { findProgram } from './programs.ts'
 export { findWall } from './walls.ts'
 

@@ -119,9 +119,3 @@ export const loopbackNetwork = (options: NetworkOptions): SessionNetwork => {
 		}
 	})
 }
-
-/** For the system prompt: which hosts commands reach, so that the model neither gives up nor asks to leave the sandbox. Empty for an empty list. */
-export const networkNote = (hosts: readonly string[]): string =>
-	hosts.length === 0
-		? ''
-		: `Commands reach these hosts through the sandbox's proxy (HTTPS_PROXY is set, https only): ${hosts.join(', ')}. A command that tries another host has the user asked while it runs. Do not ask to leave the sandbox for the network.`

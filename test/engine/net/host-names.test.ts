@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { canonicalHost, expandHosts, onList, presetNames } from '../../../src/engine/net/host-names.ts'
+import { canonicalHost, expandHosts, networkNote, onList, presetNames } from '../../../src/engine/net/host-names.ts'
 
 const list = (...entries: string[]): string[] => {
 	const hosts = expandHosts(entries)
@@ -165,5 +165,10 @@ describe('host lists', () => {
 			expect(expandHosts(['ok.example', entry]))
 				.to.have.property('error')
 				.that.includes(JSON.stringify(entry).slice(1, -1))
+	})
+
+	it('the note for the model names each host; none without a list', () => {
+		expect(networkNote(['a.example', '*.b.example'])).to.include('a.example, *.b.example')
+		expect(networkNote([])).to.equal('')
 	})
 })

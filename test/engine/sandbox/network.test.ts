@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Executor, RunSpec } from '../../../src/engine/ports.ts'
-import { createExecutor, networkNote } from '../../../src/engine/sandbox/index.ts'
+import { createExecutor } from '../../../src/engine/sandbox/index.ts'
 import { openNamespace } from '../../../src/engine/sandbox/namespace-holder.ts'
 import { loopbackNetwork, type NetworkOptions, proxyEnvironment } from '../../../src/engine/sandbox/network.ts'
 import { findBubblewrap, findNsenter } from '../../../src/engine/sandbox/programs.ts'
@@ -331,11 +331,6 @@ describe('sandbox: network words', () => {
 		for (const name of ['NO_PROXY', 'no_proxy'])
 			expect(env[name]!.split(',')).to.have.members(['localhost', '127.0.0.1', '::1'])
 		expect(env.MAVEN_OPTS).to.include('-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=3128')
-	})
-
-	it('the note for the model names each host; none without a list', () => {
-		expect(networkNote(['a.example', '*.b.example'])).to.include('a.example, *.b.example')
-		expect(networkNote([])).to.equal('')
 	})
 
 	it('on macOS Seatbelt opens the one port of the proxy on this machine, and nothing without it', () => {
