@@ -72,7 +72,7 @@ export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
 
 	const judge = async (host: string, port: number): Promise<Verdict> => {
 		const ruled = rule?.(host, port)
-		if (ruled === 'deny') return { allowed: false, why: 'a deny rule of the user refuses it' }
+		if (ruled === 'deny') return { allowed: false, why: 'a deny rule or the team policy refuses it' }
 		if (ruled !== 'ask' && onList(hosts, host)) return { allowed: true }
 		const key = `${host}:${port}`
 		let answer = answers.get(key)
