@@ -82,7 +82,7 @@ export async function replayReport(place: PolicyPlace, flags: ReplayFlags): Prom
 			problems.push(`${session}: the rules of ${oneLine(root)} cannot be read: ${error.message}`)
 			continue
 		}
-		const lines = await replayDecisions(events, (fixed) => room.deciderWith(fixed))
+		const lines = await replayDecisions(events, (fixed, dirs) => room.deciderWith(fixed, dirs))
 		for (const line of lines) counts[line.change]++
 		sessions.push({ session, root, lines })
 	}

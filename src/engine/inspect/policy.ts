@@ -7,10 +7,11 @@ import { garudaPaths, prepareHome } from '../config/paths.ts'
 import type { RuleText } from '../config/settings.ts'
 import { codeOf, messageOf, UserError } from '../errors.ts'
 import { createFiles, refuseWrite } from '../files/guard.ts'
+import { isFolder } from '../files/open.ts'
 import { protectedReason, sensitiveReason, under } from '../files/sensitive.ts'
 import { languageProfiles } from '../languages/profiles.ts'
 import { lazyExecutor } from '../lazy-executor.ts'
-import type { Decision } from '../permission/decide.ts'
+import { askedEachTime, type Decision } from '../permission/decide.ts'
 import { createDecider, type Decider } from '../permission/decider.ts'
 import { type Effective, effectiveSettings } from '../permission/effective.ts'
 import { readShell } from '../permission/shell-words.ts'
@@ -18,6 +19,7 @@ import { createTrustStore, trustFile } from '../permission/trust.ts'
 import type { Files } from '../ports.ts'
 import { oneLine, visible } from '../text.ts'
 import type { CallInfo, Effect, Mode } from '../types.ts'
+import { webTarget } from '../web/target.ts'
 
 /** Where to look; nothing of it comes from a project. */
 export interface PolicyPlace {
@@ -45,7 +47,7 @@ export interface RuleRoom {
 	effective: Effective
 	files: Pick<Files, 'resolve'>
 	caches: string[]
-	deciderWith(fixed: readonly string[]): Decider
+	deciderWith(fixed: readonly string[], extraDirs?: readonly string[]): Promise<Decider>
 }
 
 /** Throws UserError, as opening a session there would. `gone`: the root may be missing; paths are then taken as written. */
@@ -94,7 +96,12 @@ export async function ruleRoom(
 		effective,
 		files,
 		caches,
-		deciderWith: (fixed) => createDecider({ settings, root: at, home, files, fixed, writable }),
+		async deciderWith(fixed, extraDirs = []) {
+			const there: string[] = []
+			if (root !== null) for (const dir of extraDirs) if (await isFolder(dir)) there.push(dir)
+			const all = there.length > 0 ? await createFiles({ root: at, extraDirs: there, home }) : files
+			return createDecider({ settings, root: at, home, files: all, fixed, writable })
+		},
 	}
 }
 
@@ -162,7 +169,7 @@ export async function policyCheck(
 	const { effective, root } = room
 	const { settings } = effective
 	const mode = flags.mode ?? 'build'
-	const decider = room.deciderWith(flags.allow ?? [])
+	const decider = await room.deciderWith(flags.allow ?? [])
 	// As at the start of a session: what cannot be enforced is an error.
 	await denyReadPaths(settings.sandbox.denyRead, { root, home }, (dir) => readdir(dir).catch(() => []))
 	const asked = await callFrom(text, room.files)
@@ -307,16 +314,22 @@ export async function callFrom(text: string, files: Pick<Files, 'resolve'>): Pro
 		const info: CallInfo = { title: rest, kind: 'execute', access: 'net', paths: [], key: `host:${rest}` }
 		return { tool: 'bash', input: `host ${rest}`, readOnly: false, info, effect }
 	}
+	if (word === 'web_fetch' && rest !== '') {
+		const target = webTarget(rest)
+		const key = target.unusual ? `${askedEachTime}${target.url.href}` : `fetch:${target.host}:${target.port}`
+		const info: CallInfo = { title: rest, kind: 'fetch', access: 'net', paths: [], key }
+		const effect: Effect = { type: 'reach_host', host: target.host, port: target.port }
+		return { tool: word, input: `web_fetch ${rest}`, readOnly: true, info, effect }
+	}
 	if (word === 'outside' && rest !== '') return run(rest, true)
 	// "bash -c …" and "bash x.sh" are commands themselves; "bash npm test" hands npm test to the tool.
 	if (word === 'bash' && rest !== '' && !/^-|^\S+\.(?:ba)?sh\b|^\//.test(rest)) return run(rest)
-	if (rest === '' && /^(?:mcp__\w+|web_fetch|web_search|remember|todo_write|process_manager)$/.test(word))
-		return {
-			tool: word,
-			input: word,
-			readOnly: word === 'todo_write',
-			info: { title: word, kind: 'other', access: /^(?:mcp__|web_)/.test(word) ? 'net' : 'none', paths: [], key: word },
-		}
+	if (rest === '' && /^(?:mcp__\w+|web_fetch|web_search|remember|todo_write|process_manager)$/.test(word)) {
+		const web = word.startsWith('web_')
+		const access = web || word.startsWith('mcp__') ? 'net' : 'none'
+		const info: CallInfo = { title: word, kind: web ? 'fetch' : 'other', access, paths: [], key: word }
+		return { tool: word, input: word, readOnly: web || word === 'todo_write', info }
+	}
 	return run(text.trim())
 }
 

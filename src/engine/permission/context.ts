@@ -14,7 +14,13 @@ export interface DecisionContext {
 	readOnly?: true
 	paths?: string[]
 	outside?: true
+	/** The folder that a command outside the sandbox runs in, when it is not the root. */
+	outsideIn?: string
+	/** What tools of the web plan with. */
+	fetch?: true
 	acceptEdits?: true
+	/** Folders added beside the root. */
+	extraDirs?: string[]
 	/** Where bash stood; absent: the root. */
 	cwd?: string
 	/** Without its command, which is the call's. */
@@ -26,7 +32,12 @@ export interface DecisionContext {
 }
 
 /** As JSON, for `Decision.context`. */
-export function decisionContext(call: Omit<DeciderCall, 'keys'>, decision: Decision, root: string): Json {
+export function decisionContext(
+	call: Omit<DeciderCall, 'keys'>,
+	decision: Decision,
+	root: string,
+	extraDirs: readonly string[] = [],
+): Json {
 	const { info, effect, cwd } = call
 	const { command, ...rest } = effect && 'command' in effect ? effect : { ...effect, command: undefined }
 	const context: DecisionContext = {
@@ -37,7 +48,10 @@ export function decisionContext(call: Omit<DeciderCall, 'keys'>, decision: Decis
 		...(call.readOnlyTool ? { readOnly: true } : {}),
 		...(info.paths.length > 0 ? { paths: info.paths } : {}),
 		...(info.outside ? { outside: true } : {}),
+		...(info.cwd === undefined ? {} : { outsideIn: info.cwd }),
+		...(info.kind === 'fetch' ? { fetch: true } : {}),
 		...(call.acceptEdits ? { acceptEdits: true } : {}),
+		...(extraDirs.length > 0 ? { extraDirs: [...extraDirs] } : {}),
 		...(cwd !== undefined && cwd !== root ? { cwd } : {}),
 		...(effect
 			? { effect: { ...rest, ...(command === undefined || command === info.command ? {} : { command }) } as never }
@@ -59,9 +73,11 @@ export function readContext(value: unknown): DecisionContext | null {
 	if (!decisions.has(found.decided as string) || !accesses.has(found.access as string)) return null
 	if (found.mode !== 'build' && found.mode !== 'plan') return null
 	if (typeof found.sandboxed !== 'boolean') return null
+	if (found.extraDirs !== undefined && !Array.isArray(found.extraDirs)) return null
 	const paths = found.paths ?? []
 	if (!Array.isArray(paths) || !paths.every((path) => typeof path === 'string' && isAbsolute(path))) return null
-	if (found.cwd !== undefined && !(typeof found.cwd === 'string' && isAbsolute(found.cwd))) return null
+	for (const one of [found.cwd, found.outsideIn, ...((found.extraDirs as unknown[] | undefined) ?? [])])
+		if (one !== undefined && !(typeof one === 'string' && isAbsolute(one))) return null
 	if (found.callKey !== undefined && typeof found.callKey !== 'string') return null
 	const effect = found.effect as Record<string, unknown> | undefined
 	if (effect !== undefined && !effects.has(effect?.type as string)) return null

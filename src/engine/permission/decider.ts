@@ -13,7 +13,7 @@ export interface DeciderDeps {
 	settings: Pick<Settings, 'rules' | 'profile' | 'policy'>
 	root: string
 	home: string
-	files: Pick<Files, 'resolve'>
+	files: Pick<Files, 'resolve'> & Partial<Pick<Files, 'roots'>>
 	/** The texts of --allow. */
 	fixed?: readonly string[]
 	/** Folders besides the root that sandboxed commands may write to; the temp folders when absent. */
@@ -99,7 +99,10 @@ export function createDecider(deps: DeciderDeps): Decider {
 				writable,
 				policy,
 			})
-			return { ...decision, context: decisionContext({ ...call, effect, cwd: cwd ?? root }, decision, root) }
+			return {
+				...decision,
+				context: decisionContext({ ...call, effect, cwd: cwd ?? root }, decision, root, files.roots?.slice(1)),
+			}
 		},
 		rules() {
 			const list = (kind: string, placed: readonly (PlacedRule | RuleSet['outside'][number])[]) =>

@@ -45,16 +45,16 @@ const mark = /\[redacted:[a-z0-9-]{1,40}:[0-9a-f]{6,16}\]/
 
 /**
  * One session's decisions in order. "Session" answers count as they did: where the present rules still ask, the recorded
- * answer is given. `deciderWith` makes the session's decider with the --allow rules that a run was started with, as far
- * as its records show them.
+ * answer is given. `deciderWith` makes the session's decider with the --allow rules and added folders that a
+ * run was started with, as far as its records show them.
  */
 export async function replayDecisions(
 	events: readonly ReplayEvent[],
-	deciderWith: (fixed: readonly string[]) => Pick<Decider, 'decide'>,
+	deciderWith: (fixed: readonly string[], extraDirs: readonly string[]) => Promise<Pick<Decider, 'decide'>>,
 ): Promise<ReplayLine[]> {
 	const lines: ReplayLine[] = []
 	for (const run of runs(events)) {
-		const decider = deciderWith(flagsOf(run))
+		const decider = await deciderWith(flagsOf(run), dirsOf(run))
 		const keys = new Set<string>()
 		for (const record of run) {
 			const line = await replayOne(record, decider, keys)
@@ -81,6 +81,11 @@ const flagsOf = (run: readonly RecordedDecision[]): string[] => [
 			rule !== undefined && readContext(context)?.rule?.file === '--allow' ? [rule] : [],
 		),
 	),
+]
+
+/** The folders that a run had beside the root. */
+const dirsOf = (run: readonly RecordedDecision[]): string[] => [
+	...new Set(run.flatMap(({ context }) => readContext(context)?.extraDirs ?? [])),
 ]
 
 async function replayOne(
@@ -130,13 +135,14 @@ function callOf(record: RecordedDecision, context: DecisionContext, keys: Readon
 		readOnlyTool: context.readOnly === true,
 		info: {
 			title: '',
-			kind: 'other' as const,
+			kind: context.fetch ? ('fetch' as const) : ('other' as const),
 			access: context.access,
 			paths: context.paths ?? [],
 			// The key of an effect is its own; the record's is the one that was asked about.
 			key: context.callKey ?? (effect || context.outside ? `${record.tool}:${command ?? ''}` : record.key),
 			...(command === undefined ? {} : { command }),
 			...(context.outside ? { outside: true } : {}),
+			...(context.outsideIn === undefined ? {} : { cwd: context.outsideIn }),
 		},
 		effect,
 		mode: context.mode,

@@ -97,6 +97,10 @@ describe('inspect: policy', () => {
 				['read src/a.ts', {}, 'allow', 'inside the root'],
 				['grep src', {}, 'allow', 'inside the root'],
 				['mcp__x__y', {}, 'ask', ''],
+				['web_fetch', {}, 'allow', 'each host'],
+				['web_fetch https://example.com/a', {}, 'ask', 'no list'],
+				['web_fetch https://example.com/a', { allow: ['host(example.com)'] }, 'allow', 'host(example.com)'],
+				['web_fetch https://example.com:8443/a', { allow: ['host(example.com:8443)'] }, 'ask', 'each time'],
 				["bash -c 'x", {}, 'ask', 'certainty'],
 			]
 			for (const [text, flags, decision, word] of cases) {
@@ -188,7 +192,7 @@ describe('inspect: policy', () => {
 		}
 
 		/** Plays calls through the real gate, tools and decider; the journal holds what a session's would. */
-		const record = async (runs: { steps: Step[]; allow?: string[] }[], secret?: string) => {
+		const record = async (runs: { steps: Step[]; allow?: string[] }[], secret?: string, extraDirs: string[] = []) => {
 			const id = newSessionId(clock.now())
 			const redactor = createRedactor(id)
 			if (secret) redactor.add('KEY', secret)
@@ -219,9 +223,9 @@ describe('inspect: policy', () => {
 			for (const [n, { steps, allow = [] }] of runs.entries()) {
 				if (n > 0) await writer.append({ type: 'resume', time: clock.now(), model: 'm' })
 				const room = await ruleRoom(place, root)
-				const decider = room.deciderWith(allow)
+				const decider = await room.deciderWith(allow, extraDirs)
 				const keys = new Set<string>()
-				const files = await createFiles({ root, home })
+				const files = await createFiles({ root, home, extraDirs })
 				const state = { seen: new Map(), cwd: root, todo: [] }
 				for (const step of steps) {
 					let decided: Decision | undefined
@@ -263,11 +267,10 @@ describe('inspect: policy', () => {
 						emit: () => {},
 						record: async (entry) => {
 							live.push(decided!.decision)
-							const { context } = decided!
-							await writer.append({ type: 'decision', time: clock.now(), ...entry, context } as SessionRecord)
+							await writer.append({ type: 'decision', time: clock.now(), ...entry } as SessionRecord)
 						},
 						done: async () => {},
-			beforeChange: async () => {},
+						beforeChange: async () => {},
 					})
 					await gate.invoke({ id: `c${live.length}`, name: step.tool, input: step.input }, new AbortController().signal)
 				}
@@ -403,6 +406,30 @@ describe('inspect: policy', () => {
 			const [line] = sessions[0]!.lines
 			expect(line).to.deep.include({ change: 'not_comparable', was: 'allow', now: null })
 			expect(JSON.stringify(sessions)).not.to.include(secret)
+		})
+
+		it('added folders, the folder of a command outside, and hosts of the web are decided as they were', async () => {
+			await settings({ outside: ['npm publish'] })
+			const extra = join(dir, 'extra')
+			await fs.mkdir(extra)
+			const { live } = await record(
+				[
+					{
+						steps: [
+							{ tool: 'write_file', input: { path: join(extra, 'x.ts'), content: 'x' }, acceptEdits: true },
+							{ tool: 'bash', input: { command: 'npm publish', outside_sandbox: true } },
+							{ tool: 'bash', input: { command: 'docker ps', outside_sandbox: true }, answer: 'session' },
+							{ tool: 'bash', input: { command: 'docker ps', outside_sandbox: true } },
+						],
+					},
+				],
+				undefined,
+				[extra],
+			)
+			expect(live).to.deep.equal(['allow', 'allow', 'ask', 'allow'])
+			const { sessions, counts } = await replayReport(place, {})
+			expect(sessions[0]!.lines.map((line) => line.now)).to.deep.equal(live)
+			expect(counts.same).to.equal(4)
 		})
 
 		it('paths and a folder that are gone are still decided', async () => {
