@@ -106,7 +106,8 @@ export async function chat(o: ChatOptions): Promise<number> {
 	}
 
 	function leave(code: number): void {
-		leaving ??= code
+		// A hang-up ends stdin too, often first: the signal says what it was.
+		if (leaving === null || leaving === 0) leaving = code
 		work?.abort()
 		input.stop()
 	}

@@ -127,7 +127,7 @@ export async function print(o: PrintOptions): Promise<number> {
 	if (out.failure) worse(1)
 	if (signalled !== null) return signalCodes[signalled]
 	// Nobody interrupted it: the reader of stdout left, and what was asked was not finished.
-	return out.closed && code === 130 ? 1 : code
+	return out.closed && (code === 130 || code === 0) ? 1 : code
 
 	async function turn(live: Session, input: PromptInput | string): Promise<number> {
 		const running = live.prompt(input, {

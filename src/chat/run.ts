@@ -125,7 +125,12 @@ export async function run(input: RunInput): Promise<number> {
 			return await chat({
 				io,
 				create: (more) =>
-					input.createEngine({ ...base, consents: 'ask', ...more, ...(more.env ? { env: { ...base.env, ...more.env } } : {}) }),
+					input.createEngine({
+						...base,
+						consents: 'ask',
+						...more,
+						...(more.env ? { env: { ...base.env, ...more.env } } : {}),
+					}),
 				open: {
 					...(flags['session-id'] ? { id: flags['session-id'] } : {}),
 					...(flags.fork ? { trustForeign: true } : {}),
@@ -203,6 +208,11 @@ function checkWords({ flags, named }: RunInput, format: Format, inputLines: bool
 		throw new UsageError('--input-format stream-json goes with --output-format stream-json.')
 	if (inputLines && flags.print)
 		throw new UsageError('With --input-format stream-json the prompts come on stdin, not with -p.')
+	if (
+		flags.replay !== undefined &&
+		(format !== 'text' || flags.print !== undefined || flags['json-schema'] !== undefined)
+	)
+		throw new UsageError('--replay goes alone: it prints what it found as text.', 'For example: garuda --replay <id>')
 	if (!oneTask) {
 		for (const name of ['json-schema', 'allow'] as const)
 			if (flags[name] !== undefined) throw new UsageError(`--${name} is for one task.`, 'Give the task with -p.')

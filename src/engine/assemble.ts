@@ -65,7 +65,8 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		store ??= a.store(redactor)
 		return store
 	}
-	const resumed = await resumeSession(how, openStore, (old) => ({ ...old, id, root, created: clock.now() }))
+	// A foreign session is copied further down, under a system prompt and a model that are not its own.
+	let resumed = how.trustForeign ? null : await resumeSession(how, openStore, () => header())
 	notices.push(...(resumed?.problems ?? []))
 	const chosen = options.model ?? options.env.GARUDA_MODEL ?? resumed?.model
 	const [model, files] = await Promise.all([
@@ -169,6 +170,13 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		origin: await originOf(paths.home, options.hostname ?? 'this-machine', options.uid ?? 0),
 		garuda: options.version ?? '0',
 	})
+	if (how.trustForeign) {
+		resumed = await resumeSession(how, openStore, header)
+		notices.push(
+			...(resumed?.problems ?? []),
+			'This is a copy of a session that was made elsewhere: its words were taken over, its instructions, model and answers were not.',
+		)
+	}
 	const openJournal = async (): Promise<SessionWriter> => {
 		const writer = resumed?.writer ?? (await (await openStore()).create(await header()))
 		if (resumed) await writer.append({ type: 'resume', time: clock.now(), model: model.name })

@@ -39,6 +39,7 @@ export class LiveSession implements Session {
 	private usage: Usage
 	private stopped: boolean
 	private writer: Promise<SessionWriter> | null = null
+	private journalFailed = false
 	private running: { abort: AbortController; end: Promise<TurnEnd> } | null = null
 	private channel: Channel | null = null
 	private closing: Promise<void> | null = null
@@ -415,11 +416,21 @@ export class LiveSession implements Session {
 
 	private async write(record: SessionRecord): Promise<void> {
 		if (!this.p.openJournal) return
+		if (this.journalFailed) return
 		this.writer ??= this.p.openJournal().then((writer) => {
 			writer.onProblem((text) => this.emit({ type: 'notice', level: 'warning', text }))
 			return writer
 		})
-		await (await this.writer).append(record)
+		let writer: SessionWriter
+		try {
+			writer = await this.writer
+		} catch (error) {
+			// Told once, by the turn that wanted to begin it.
+			this.journalFailed = true
+			this.writer = null
+			throw error
+		}
+		await writer.append(record)
 	}
 
 	private async writeMessage(message: Message, record: RecordOf): Promise<void> {

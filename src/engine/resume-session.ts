@@ -23,7 +23,8 @@ const efforts = new Set(['low', 'medium', 'high', 'xhigh', 'max'])
 export async function resumeSession(
 	how: OpenOptions,
 	openStore: () => Promise<GarudaSessions>,
-	newHeader: (old: SessionHeader) => SessionHeader,
+	/** For a copy of a foreign session: nothing of its own header is taken over. */
+	newHeader: () => Promise<SessionHeader>,
 ): Promise<Resumed | null> {
 	if (how.resume === undefined && !how.latest) return null
 	const store = await openStore()
@@ -35,8 +36,7 @@ export async function resumeSession(
 	} else id = await store.find(how.resume)
 	let opened: Awaited<ReturnType<GarudaSessions['open']>>
 	if (how.trustForeign) {
-		const { header } = await store.read(id)
-		opened = await store.adopt(id, newHeader(header))
+		opened = await store.adopt(id, await newHeader())
 	} else opened = await store.open(id)
 	const { header, writer, records, problems } = opened
 	const state = rebuild(records)

@@ -132,7 +132,8 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 			return end(step.error.code === 'refused' ? 'refusal' : 'error', again ?? step.error)
 		}
 
-		const { message, stop } = step
+		const { stop } = step
+		const message = shallow(step.message)
 		const cut = /^context_cut:(\d+)$/.exec(step.detail ?? '')
 		if (cut) deps.compaction.learnWindow(Number(cut[1]))
 		const said = message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')
@@ -309,3 +310,21 @@ export const roughTokens = (system: string, tools: readonly ToolSpec[], messages
 			tools.reduce((sum, tool) => sum + tool.description.length + JSON.stringify(tool.schema).length + 40, 0) +
 			messageChars(messages),
 	)
+
+const maxDepth = 100
+
+/** Arguments nested so deeply that they cannot be shown or recorded are no arguments: the call is answered, never run. */
+function shallow(message: Message): Message {
+	if (!message.blocks.some((block) => block.type === 'tool_call' && deeper(block.input, maxDepth))) return message
+	const blocks = message.blocks.map((block) =>
+		block.type === 'tool_call' && deeper(block.input, maxDepth)
+			? { ...block, input: {}, badInput: `(nested more than ${maxDepth} levels deep)` }
+			: block,
+	)
+	return { ...message, blocks }
+}
+
+const deeper = (value: unknown, levels: number): boolean =>
+	typeof value === 'object' &&
+	value !== null &&
+	(levels === 0 || Object.values(value).some((inner) => deeper(inner, levels - 1)))

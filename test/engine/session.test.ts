@@ -176,6 +176,62 @@ describe('a session, with everything but the model real', () => {
 		expect(m.asked.length).to.equal(2)
 	})
 
+	it('session-01: a copy of a foreign session takes over its words, not its instructions, model or mode', async () => {
+		const m = make()
+		const first = await m.open([done])
+		await m.say(first.session, 'the words')
+		const { id } = first.session
+		await first.session.close()
+		const file = join(m.root, '.garuda/sessions', `${id}.jsonl`)
+		const lines = readFileSync(file, 'utf8').split('\n')
+		const start = JSON.parse(lines[0]!)
+		lines[0] = JSON.stringify({
+			...start,
+			system: 'EVIL SYSTEM',
+			tools: [],
+			model: 'openai/evil',
+			origin: 'elsewhere/0',
+		})
+		writeFileSync(file, lines.join('\n'))
+		let refused = ''
+		await m.open([done], {}, { resume: id }).catch((error: Error) => {
+			refused = error.message
+		})
+		expect(refused).not.to.equal('')
+		const copy = await m.open([done], {}, { resume: id, trustForeign: true })
+		expect(copy.session.notices.join(' ')).to.contain('made elsewhere')
+		await m.say(copy.session, 'go on')
+		const request = copy.model.requests[0]!
+		expect(request.system).not.to.contain('EVIL')
+		expect(request.tools.length).to.be.greaterThan(3)
+		expect(copy.session.model).to.equal('fake/m')
+		expect(JSON.stringify(request.messages)).to.contain('the words')
+	})
+
+	it('a taken session id is said once', async () => {
+		const m = make()
+		const first = await m.open([done])
+		await m.say(first.session, 'one')
+		const { id } = first.session
+		await first.session.close()
+		const second = await m.open([done], {}, { id })
+		const { end, events } = await m.say(second.session, 'two')
+		expect(end.reason).to.equal('error')
+		expect(only(events, 'notice')).to.deep.equal([])
+		await second.session.close()
+	})
+
+	it('arguments nested thousands of levels deep are answered, not run, and break nothing', async () => {
+		const m = make()
+		let deep: unknown = 'x'
+		for (let i = 0; i < 5000; i++) deep = [deep]
+		const { session, model } = await m.open([{ calls: [{ name: 'read_file', input: { path: deep } }] }, done])
+		const { end, events } = await m.say(session, 'go')
+		expect(end.reason).to.equal('done')
+		expect(only(events, 'tool_result')[0]!.text).to.contain('not a JSON object')
+		expect(model.requests.length).to.equal(2)
+	})
+
 	it('plan mode: an edit is denied with no question, a command cannot write, the prompt is the same', async () => {
 		const m = make({ 'a.txt': 'one\n' }, () => ({ choice: 'once' }))
 		const { session, model } = await m.open([
@@ -388,7 +444,7 @@ describe('a session, with everything but the model real', () => {
 		const { session } = await m.open([done])
 		await m.say(session, 'secret plan')
 		const out = execFileSync('git', ['status', '--porcelain', '-uall'], { cwd: m.root, encoding: 'utf8' })
-		expect(out).not.to.contain('sessions')
+		expect(out).to.equal('?? a.txt\n')
 	})
 
 	it('leaves nothing behind: no process, no temp folder', async () => {

@@ -10,7 +10,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, O_RDONLY, O_DIRECTORY, O_NONBLOCK
 
 /** Kept by git: settings.json, commands, agents, skills, mcp.json, hooks.json, memory.md. */
 const ignored =
-	'# Written by Garuda: conversations and caches stay on this machine.\n/sessions/\n/logs/\n/index/\n/cache/\n/tmp/\n*.lock\n'
+	'# Written by Garuda: conversations and caches stay on this machine.\n/.gitignore\n/sessions/\n/logs/\n/index/\n/cache/\n/tmp/\n*.lock\n'
 
 const refused = (path: string, what: string, hint: string): UserError =>
 	new UserError(`${path} ${what}, so no session is kept there.`, hint)
