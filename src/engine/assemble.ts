@@ -17,7 +17,9 @@ import { languageProfiles } from './languages/profiles.ts'
 import { lazyExecutor } from './lazy-executor.ts'
 import { LiveSession } from './live-session.ts'
 import type { createModelChoice } from './model-choice.ts'
+import { expandHosts, networkNote } from './net/host-names.ts'
 import { originOf } from './origin.ts'
+import { hostRule } from './permission/decide.ts'
 import { createDecider } from './permission/decider.ts'
 import { deniedReads } from './permission/rules.ts'
 import type { AuditEntry, AuditLog, Clock, Redactor, SessionHeader, SessionWriter, ToolState } from './ports.ts'
@@ -29,6 +31,7 @@ import type { GarudaSnapshots } from './session/snapshots.ts'
 import type { SessionStart } from './session-parts.ts'
 import { builtinTools } from './tools/builtin.ts'
 import { toolSpecs } from './tools/specs.ts'
+import { webTools } from './tools/web-tools.ts'
 import type { Json, Mode, ToolSpec } from './types.ts'
 import { noUsage } from './types.ts'
 
@@ -57,7 +60,8 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	const redactor = createRedactor(id)
 	for (const [name, value] of Object.entries(options.env))
 		if (value && /_(?:API_KEY|AUTH_TOKEN|TOKEN|SECRET)$/.test(name)) redactor.add(name, value.trim())
-	for (const [name, value] of Object.entries(await readCredentials(paths))) redactor.add(name, value)
+	const credentials = await readCredentials(paths)
+	for (const [name, value] of Object.entries(credentials)) redactor.add(name, value)
 
 	// An old session first: it may name the model, and its system prompt and tools go on byte for byte.
 	let store: Promise<GarudaSessions> | null = null
@@ -93,7 +97,13 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		}
 	}
 	const profiles = await languageProfiles({ files: await readdir(root).catch(() => []), home: options.home, read })
-	const tools = builtinTools({ todo: settings.todo, memory: settings.memory })
+	const listed = expandHosts(settings.network.allow)
+	if ('error' in listed)
+		throw new UserError(`network.allow: ${listed.error}.`, 'docs/network.md has the list of presets.')
+	const hosts: string[] = listed
+	const web = await webTools({ web: settings.web, ca: settings.model.ca, paths, env: options.env, credentials })
+	notices.push(...web.notices)
+	const tools = [...builtinTools({ todo: settings.todo, memory: settings.memory }), ...web.tools]
 	const specs = (resumed?.header.tools as ToolSpec[] | undefined) ?? toolSpecs(tools)
 	const system = resumed?.header.system ?? redactor.redact(await newSystemPrompt())
 
@@ -110,7 +120,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 			memory: memory?.text ?? '',
 			profiles,
 			tools: tools.map((tool) => tool.name),
-			...(options.appendSystemPrompt === undefined ? {} : { append: options.appendSystemPrompt }),
+			append: [networkNote(hosts), options.appendSystemPrompt ?? ''].filter(Boolean).join('\n\n'),
 		})
 	}
 
@@ -135,6 +145,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 				writePaths: settings.sandbox.writePaths,
 				envAllow: settings.env.allow,
 				caches: profiles.flatMap((profile) => profile.caches),
+				network: { hosts, rule: hostRule(decider.set, settings.policy) },
 				blockUnix: settings.sandbox.blockUnix,
 				denyRead,
 			})
@@ -237,6 +248,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 			return (await complete(files, prefix)).map((one) => one.insert)
 		},
 		onClose: async () => {
+			web.close()
 			await executor.close()
 			await resumed?.writer.close()
 			await audit.close()

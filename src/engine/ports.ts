@@ -178,6 +178,8 @@ export interface ToolResult {
 	text: string
 	/** For front ends (JSON output), small. */
 	data?: Json
+	/** The tool has cleaned its text and fenced it by `wrap`: the gate must not take that fence for a forged one. */
+	fenced?: true
 }
 
 /**

@@ -25,6 +25,8 @@ export interface Outcome {
 	key: string
 	/** Why it was denied, for the turn's list. */
 	denied?: string
+	/** Cleaned and fenced by the tool itself. */
+	fenced?: true
 	/** The user's answer was `cancel`: the turn ends. */
 	cancelTurn?: boolean
 }
@@ -147,7 +149,9 @@ export function createGate(deps: GateDeps): Gate {
 
 	/** Redact before clipping: a secret cut in half would no longer be recognised. */
 	function finish(outcome: Outcome, call: Call): Outcome {
-		const text = clip(deps.redactor.redact(clean(outcome.text)), deps.limits.resultChars + 2000) || '(no output)'
+		const text =
+			clip(deps.redactor.redact(outcome.fenced ? outcome.text : clean(outcome.text)), deps.limits.resultChars + 2000) ||
+			'(no output)'
 		const { status, name, data } = outcome
 		deps.emit({ type: 'tool_result', callId: call.id, name, status, text, ...(data === undefined ? {} : { data }) })
 		return { ...outcome, text }
@@ -234,7 +238,11 @@ export function createGate(deps: GateDeps): Gate {
 			const result = await tool.run(plan, ctx, verdict.accepted)
 			const status = signal.aborted && result.status === 'failed' ? 'cancelled' : result.status
 			const data = result.data === undefined ? {} : { data: result.data }
-			return finish({ ...base, status, text: result.text, ...data, ...(cancelTurn ? { cancelTurn } : {}) }, call)
+			const fenced = result.fenced ? { fenced: true as const } : {}
+			return finish(
+				{ ...base, status, text: result.text, ...data, ...fenced, ...(cancelTurn ? { cancelTurn } : {}) },
+				call,
+			)
 		} catch (error) {
 			if (signal.aborted) return finish({ ...base, status: 'cancelled', text: 'Stopped by the user.' }, call)
 			return finish({ ...base, status: 'failed', text: fault(error) }, call)

@@ -28,7 +28,9 @@ export function question({ id, call, tool, info, effect, decision }: QuestionPar
 	const title = outside
 		? `Run outside the sandbox${where}: ${oneLine(effect.command)}`
 		: effect?.type === 'reach_host'
-			? `Let this command reach ${effect.host}:${effect.port}`
+			? info.kind === 'fetch'
+				? `${info.title} (${effect.host}:${effect.port})`
+				: `Let this command reach ${effect.host}:${effect.port}`
 			: effect?.type === 'apply_changes'
 				? 'Apply these changes to the project'
 				: effect?.type === 'use_secret'
