@@ -21,11 +21,12 @@ export const foldName = (name: string): string => {
 }
 
 /** The parts of a path in one spelling; a backslash separates as well, whatever the platform. */
-const foldParts = (path: string): string[] =>
-	path
-		.split(/[/\\]+/)
-		.filter((part) => part !== '' && part !== '.')
-		.map(foldName)
+const foldParts = (path: string): string[] => {
+	const parts: string[] = []
+	for (const part of path.includes('\\') ? path.split(/[/\\]+/) : path.split('/'))
+		if (part !== '' && part !== '.') parts.push(foldName(part))
+	return parts
+}
 
 const secretFolders = new Set(['.ssh', '.gnupg', '.aws', '.azure', '.password-store'])
 

@@ -4,6 +4,7 @@ import type { Policy } from '../../../src/engine/config/policy.ts'
 import type { RuleList, RuleText } from '../../../src/engine/config/settings.ts'
 import { UserError } from '../../../src/engine/errors.ts'
 import { createDecider, type DeciderCall } from '../../../src/engine/permission/decider.ts'
+import { globLiteral, globRegExp } from '../../../src/engine/permission/match.ts'
 import { riskOf } from '../../../src/engine/permission/risk.ts'
 import type { CallInfo } from '../../../src/engine/types.ts'
 import { type Place, place } from './helpers.ts'
@@ -167,6 +168,61 @@ describe('permission: team policy', () => {
 			])
 				expect((await on(trick)).decision, `${fixed[0]} ${trick}`).to.equal('ask')
 		}
+	})
+
+	describe('many words, long words, climbing paths', () => {
+		const on = (rules: RuleText[], command: string) => decider(rules).decide(call({ command }))
+		const words = (count: number) => Array.from({ length: count }, (_, n) => `f${n}`).join(' ')
+
+		it('a denied file behind any number of others is denied, or it asks', async () => {
+			const rules = [rule('policy', 'deny', 'read(kept.txt)')]
+			expect((await on(rules, `cat ${words(1500)} kept.txt`)).decision).to.equal('deny')
+			expect((await on([], `cat ${words(1500)} .env`)).decision).to.equal('deny')
+			expect((await on([rule('user', 'allow', 'bash')], `cat ${words(3000)} .env`)).decision).to.equal('ask')
+			expect((await on([], `cat ${words(1500)}`)).decision).to.equal('allow')
+		})
+
+		it('a path that climbs out of a link is what the system takes it for', async () => {
+			const { mkdir, symlink, writeFile } = await import('node:fs/promises')
+			await mkdir(`${at.dir}/elsewhere/sub`, { recursive: true })
+			await writeFile(`${at.dir}/elsewhere/.env`, 'KEY=1')
+			await writeFile(`${at.dir}/elsewhere/kept.txt`, 'x')
+			await symlink(`${at.dir}/elsewhere/sub`, `${at.root}/ln`)
+			expect((await on([], 'cat ln/../.env')).decision).to.equal('deny')
+			expect(
+				(await on([rule('policy', 'deny', 'read(**/elsewhere/kept.txt)')], 'cat ln/../kept.txt')).decision,
+			).to.equal('deny')
+			expect((await on([], 'echo x > ln/../kept.txt')).decision).to.equal('ask')
+		})
+
+		it('an unknown part far behind in a long command still could be the denied one', async () => {
+			const rules = [rule('policy', 'deny', 'bash(run *zz)')]
+			expect((await on(rules, `run ${'a'.repeat(5000)} "$Y"`)).decision).to.equal('ask')
+			expect((await on(rules, `run ${'a'.repeat(5000)} zz`)).decision).to.equal('deny')
+			expect((await on(rules, `run ${'a'.repeat(5000)} zy`)).decision).to.equal('allow')
+		})
+
+		it('what each glob’s paths must hold is held by every path that matches', () => {
+			const pieces = ['a', 'src', '/', '*', '**', '**/', '?', '[ab]', '{a,bc}', '.env', '\\*', 'B', 'ſ']]
+			let seed = 7
+			const next = (below: number) => {
+				seed = (seed * 1103515245 + 12345) % 2147483648
+				return seed % below
+			}
+			const text = (from: string[], most: number) =>
+				Array.from({ length: next(most) + 1 }, () => from[next(from.length)]).join('')
+			let matched = 0
+			for (let round = 0; round < 20_000; round++) {
+				const glob = text(pieces, 5)
+				const fold = next(2) === 0
+				const path = text(['a', 'b', 'c', 'src', '/', '.env', 'B', 'A', '*', 'ſ'], 5)
+				const expression = globRegExp(glob, fold)
+				if (!expression?.test(path)) continue
+				matched++
+				expect(fold ? path.toLowerCase() : path, `${glob} ${path}`).to.include(globLiteral(glob, fold))
+			}
+			expect(matched).to.be.greaterThan(300)
+		})
 	})
 
 	describe('config-13 package scripts as a delayed escape', () => {
