@@ -203,7 +203,7 @@ describe('permission: team policy', () => {
 		})
 
 		it('what each glob’s paths must hold is held by every path that matches', () => {
-			const pieces = ['a', 'src', '/', '*', '**', '**/', '?', '[ab]', '{a,bc}', '.env', '\\*', 'B', 'ſ']]
+			const pieces = ['a', 'src', '/', '*', '**', '**/', '?', '[ab]', '{a,bc}', '.env', '\\*', 'B', 'ſ']
 			let seed = 7
 			const next = (below: number) => {
 				seed = (seed * 1103515245 + 12345) % 2147483648
