@@ -68,12 +68,19 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 	const list = [...wanted.values()].sort((a, b) => rank(a.via) - rank(b.via)).slice(0, maxPaths)
 	if (wanted.size > maxPaths)
 		shell.doubts.push({ reason: `it names more than ${maxPaths} paths, too many to look at each`, grave: true })
-	const paths = await Promise.all(
-		list.map(async ({ path, ...named }) => {
-			const resolved = path === null ? null : await context.resolve(path).catch(() => null)
-			return { ...named, resolved }
-		}),
-	)
+	// A word may be an argument and an output: looked up once.
+	const places = new Map<string, Promise<ResolvedPath | null>>()
+	for (const { path } of list)
+		if (path !== null && !places.has(path))
+			places.set(
+				path,
+				context.resolve(path).catch(() => null),
+			)
+	const found = new Map(await Promise.all([...places].map(async ([path, place]) => [path, await place] as const)))
+	const paths = list.map(({ path, ...named }) => ({
+		...named,
+		resolved: path === null ? null : (found.get(path) ?? null),
+	}))
 	const kept = paths.filter((one) => one.resolved !== null || one.access === 'write')
 	// A link, or another folder's copy, under its real name.
 	const programs = kept.flatMap(({ program, resolved }) =>
