@@ -92,6 +92,37 @@ const schema = z.strictObject({
 			allowLocalhost: z.boolean().optional().describe('The agent may fetch from this machine.'),
 		})
 		.optional(),
+	staging: z
+		.strictObject({
+			enabled: z
+				.boolean()
+				.optional()
+				.describe('Commands change a copy of the project; what they changed is shown and asked about. Linux.'),
+		})
+		.optional(),
+	daemons: z
+		.strictObject({
+			enabled: z.boolean().optional().describe('bash may leave processes running in the background.'),
+			max: z.int().min(1).max(50).optional().describe('Running at once. Default 5.'),
+			lines: z.int().min(100).max(100_000).optional().describe('Lines of output kept of each. Default 10,000.'),
+		})
+		.optional(),
+	secrets: z
+		.strictObject({
+			handles: z.boolean().optional().describe('Commands may use the secrets below as {{secret:NAME}}.'),
+			names: z
+				.record(
+					z.string().regex(/^[A-Z][A-Z0-9_]{0,63}$/, { error: 'must be a name of capitals, digits and _' }),
+					z.strictObject({
+						hosts: words('The only hosts that a command with this secret reaches; none: no network.').default([]),
+						about: z.string().max(200).optional().describe('What it is for, a few words; the model sees them.'),
+					}),
+				)
+				.optional()
+				.describe('Each value comes from the credentials file or the environment variable of this name.'),
+		})
+		.optional()
+		.describe('Secret handles. User settings only.'),
 	limits: z
 		.strictObject({
 			steps: count('Model calls in one turn.', 10_000).optional(),

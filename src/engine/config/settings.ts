@@ -27,6 +27,12 @@ export interface Settings {
 	network: { allow: string[] }
 	/** `enabled`: the web_fetch tool; every new host asks. */
 	web: { enabled: boolean; allowLocalhost: boolean }
+	/** Commands change a copy of the project first; what they changed is asked about. */
+	staging: { enabled: boolean }
+	/** Background processes of commands: so many at once, so many lines kept of each. */
+	daemons: { enabled: boolean; max: number; lines: number }
+	/** Secrets that commands may use by name, never seen by the model. Never from a project. */
+	secrets: { handles: boolean; names: Record<string, { hosts: string[]; about?: string }> }
 	limits: {
 		steps: number
 		/** The same call with the same result this often: a hint, then the stop. */
@@ -112,6 +118,9 @@ export const defaultSettings = (): Settings => ({
 	env: { allow: [] },
 	network: { allow: [] },
 	web: { enabled: true, allowLocalhost: false },
+	staging: { enabled: false },
+	daemons: { enabled: false, max: 5, lines: 10_000 },
+	secrets: { handles: false, names: {} },
 	limits: {
 		steps: 200,
 		repeatHint: 3,
@@ -164,6 +173,11 @@ export async function loadSettings(
 			notices.push(`${project.file}: "audit" has no effect here; it belongs into ${paths.settings}.`)
 			delete values.audit
 		}
+		// Nor which of the user's secrets commands get, and for which hosts.
+		if (values.secrets) {
+			notices.push(`${project.file}: "secrets" has no effect here; it belongs into ${paths.settings}.`)
+			delete values.secrets
+		}
 		held = holdBack(values, settings)
 		if (held) {
 			const notice = `${project.file}: left out, since it loosens safety: ${describe(held)}. It counts once you agree to it, or from ${paths.settings}.`
@@ -206,7 +220,19 @@ async function realFile(file: string): Promise<string> {
 	}
 }
 
-const groups = ['sandbox', 'env', 'network', 'web', 'limits', 'model', 'compaction', 'audit'] as const
+const groups = [
+	'sandbox',
+	'env',
+	'network',
+	'web',
+	'staging',
+	'daemons',
+	'secrets',
+	'limits',
+	'model',
+	'compaction',
+	'audit',
+] as const
 const plain = [
 	'executor',
 	'profile',
@@ -229,8 +255,10 @@ function overlay(settings: Settings, values: SettingsFile): void {
 function tighten(settings: Settings, values: SettingsFile): void {
 	const { denyRead } = settings.sandbox
 	const { maxCost } = settings
+	const daemons = { ...settings.daemons }
 	overlay(settings, values)
 	settings.sandbox.denyRead = [...new Set([...denyRead, ...(values.sandbox?.denyRead ?? [])])]
+	for (const key of ['max', 'lines'] as const) settings.daemons[key] = Math.min(daemons[key], settings.daemons[key])
 	if (maxCost !== undefined && values.maxCost !== undefined) settings.maxCost = Math.min(maxCost, values.maxCost)
 }
 
@@ -252,7 +280,7 @@ function holdBack(values: SettingsFile, user: Settings): Record<string, Json> | 
 		delete values[list]
 	}
 	const take = (
-		group: 'sandbox' | 'env' | 'network' | 'web' | 'model',
+		group: 'sandbox' | 'env' | 'network' | 'web' | 'staging' | 'daemons' | 'model',
 		key: string,
 		loosens: (value: unknown) => boolean,
 	) => {
@@ -267,6 +295,8 @@ function holdBack(values: SettingsFile, user: Settings): Record<string, Json> | 
 	take('env', 'allow', filled)
 	take('network', 'allow', filled)
 	if (values.web?.enabled === true && !user.web.enabled) take('web', 'enabled', () => true)
+	if (values.staging?.enabled === false && user.staging.enabled) take('staging', 'enabled', () => true)
+	if (values.daemons?.enabled === true && !user.daemons.enabled) take('daemons', 'enabled', () => true)
 	if (values.web?.allowLocalhost === true) take('web', 'allowLocalhost', () => true)
 	// Who is trusted on the way to the model is never a project's word.
 	take('model', 'ca', () => true)
