@@ -3,7 +3,9 @@ import { ToolError } from '../errors.ts'
 import { shownPath } from '../files/guard.ts'
 import { isFolder } from '../files/open.ts'
 import type { RunResult, Tool, ToolContext, ToolResult } from '../ports.ts'
-import { asShown, clip, oneLine, visible } from '../text.ts'
+import type { DaemonState, Daemons } from '../sandbox/daemons.ts'
+import { clip, oneLine } from '../text.ts'
+import { lineProgress, readable } from './command-output.ts'
 import { jsonInput } from './json-input.ts'
 
 interface Input {
@@ -12,9 +14,23 @@ interface Input {
 	description?: string | undefined
 	outside_sandbox?: boolean | undefined
 	reason?: string | undefined
+	is_daemon?: boolean | undefined
 }
 
-const input = jsonInput<Input>({
+/** What a session's settings add to the tool; with none of them its description and schema keep their bytes. */
+export interface BashOptions {
+	/** Background processes, where they are on. */
+	daemons?: Daemons | undefined
+}
+
+const daemonProperty = {
+	is_daemon: {
+		description: 'Keep it running in the background (a server, a watcher); process_manager shows and ends it',
+		type: 'boolean',
+	},
+}
+
+const schema = {
 	type: 'object',
 	properties: {
 		command: { type: 'string', minLength: 1 },
@@ -25,52 +41,19 @@ const input = jsonInput<Input>({
 	},
 	required: ['command'],
 	additionalProperties: false,
-})
+}
+
+const inputFor = ({ daemons }: BashOptions) =>
+	jsonInput<Input>({ ...schema, properties: { ...schema.properties, ...(daemons && daemonProperty) } })
 
 interface Data {
 	command: string
 	timeoutMs: number
 	outside: boolean
+	daemon: boolean
 	notes: string[]
 	/** Where it runs: shown, and part of what an answer covers. */
 	cwd: string
-}
-
-const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
-
-/** A command's output as a terminal would have shown it: no escapes, no overwritten progress, direction marks written out. */
-const readable = (output: string): string => {
-	let text = asShown(output)
-	// Overstrikes (a, backspace, b) leave the last character.
-	for (let round = 0; text.includes('\b') && round < 100; round++) {
-		const next = text.replace(/[^\b\n]\u0008/g, '')
-		if (next === text) break
-		text = next
-	}
-	return text
-		.replaceAll('\b', '')
-		.replace(/[\u0080-\u009f]/g, '')
-		.replace(bidi, visible)
-}
-
-/** Whole lines of output to the user as they come: an escape sequence cut by a chunk is never shown in halves. */
-const lineProgress = (ctx: ToolContext): { take(text: string): void; end(): void } => {
-	let rest = ''
-	const show = (text: string): void => {
-		const shown = visible(readable(text)).replace(/\n$/, '')
-		if (shown.trim() !== '') ctx.progress(shown)
-	}
-	return {
-		take: (text) => {
-			rest += text
-			const cut = rest.lastIndexOf('\n') + 1
-			if (cut > 0) show(rest.slice(0, cut))
-			rest = rest.slice(cut)
-			// A progress bar without an end is shown by its last state only, and never collected.
-			if (rest.length > 8192) rest = rest.slice(-4096)
-		},
-		end: () => show(rest),
-	}
 }
 
 /** How it ended, in words. */
@@ -117,15 +100,52 @@ const startCwd = async (ctx: ToolContext): Promise<{ cwd: string; notes: string[
 const shownFolder = async (cwd: string, ctx: ToolContext): Promise<string> =>
 	shownPath((await ctx.files.resolve(cwd)).shown)
 
-/** Runs one command. Never waits for background children, never leaves one. */
-export const bashTool: Tool<Input, Data> = {
+/** Starts a command that goes on after the call; the sandbox only, since outside it would outlive a kill of Garuda. */
+const startDaemon = async (daemons: Daemons, { command, cwd, notes }: Data, ctx: ToolContext): Promise<ToolResult> => {
+	let calling = true
+	let state: DaemonState
+	try {
+		state = await daemons.start(ctx.executor, {
+			script: command,
+			cwd,
+			// After the call there is nobody who could be asked for it: only the list counts then.
+			reachHost: async (host, port) =>
+				calling && (await ctx.request({ type: 'reach_host', host, port })).allowed && !ctx.signal.aborted,
+		})
+	} finally {
+		calling = false
+	}
+	// A stop of the turn takes back what it has just started.
+	if (ctx.signal.aborted) state = (await daemons.kill(state.id)) ?? state
+	const seen = daemons.logs(state.id, 50)?.lines.join('\n') ?? ''
+	const output = clip(readable(seen), Math.max(500, ctx.limits.resultChars - 1500))
+	const told = [
+		state.running
+			? `it runs in the background as ${state.id}; process_manager shows its output and ends it. It ends with the session at the latest`
+			: `it ended already: ${state.ending}`,
+		...notes,
+		...daemons.news(),
+	]
+	return {
+		status: state.running ? 'ok' : 'failed',
+		text: `${output === '' ? '(no output so far)' : output}\n${told.map((note) => `[${note}]`).join('\n')}`,
+		data: { daemon: state.id, running: state.running },
+	}
+}
+
+/** Runs one command. Never waits for background children, never leaves one but a background process that was asked for. */
+export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => ({
 	name: 'bash',
 	description:
 		'Run a command in bash (no rc files, stdin closed, no pager or editor). It runs in the sandbox: writes only in the project, temp and caches, no network unless allowed. The folder is kept between calls while it lies inside the project. Processes left in the background are ended with the call. Long output keeps head and tail.',
-	input,
+	input: inputFor(options),
 	readOnly: false,
 	async plan(given, ctx) {
 		const { command, outside_sandbox: outside = false, reason } = given
+		const daemon = options.daemons !== undefined && given.is_daemon === true
+		if (daemon && outside)
+			throw new ToolError('A background process runs in the sandbox only: leave out outside_sandbox or is_daemon.')
+		if (daemon && ctx.mode === 'plan') throw new ToolError('In plan mode nothing is left running in the background.')
 		if (command.trim() === '') throw new ToolError('The command is empty.')
 		if (command.includes('\0')) throw new ToolError('The command holds a NUL character.')
 		if (outside && ctx.mode === 'plan') throw new ToolError('In plan mode nothing runs outside the sandbox.')
@@ -139,28 +159,35 @@ export const bashTool: Tool<Input, Data> = {
 		return {
 			info: {
 				// The command itself: a description is only the model's word for it.
-				title: `Run ${oneLine(command, 160)}${start.cwd === ctx.root ? '' : ` (in ${await shownFolder(start.cwd, ctx)})`}`,
+				title: `${daemon ? 'Run in the background:' : 'Run'} ${oneLine(command, 160)}${start.cwd === ctx.root ? '' : ` (in ${await shownFolder(start.cwd, ctx)})`}`,
 				kind: 'execute',
 				access: 'run',
 				paths: [],
-				key: `${outside ? 'outside' : 'bash'}:${command}${start.cwd === ctx.root ? '' : `\n(in ${start.cwd})`}`,
+				key: `${daemon ? 'daemon' : outside ? 'outside' : 'bash'}:${command}${start.cwd === ctx.root ? '' : `\n(in ${start.cwd})`}`,
 				command,
 				...inFolder,
 				...(outside && { outside }),
 				...(reason && { preview: `The model's reason: ${oneLine(reason, 300)}` }),
 			},
-			data: { command, timeoutMs, outside, notes, cwd: start.cwd },
+			data: { command, timeoutMs, outside, daemon, notes, cwd: start.cwd },
 		}
 	},
 	async run({ data }, ctx): Promise<ToolResult> {
 		const { command, timeoutMs } = data
 		const notes = [...data.notes]
-		/** Hosts that the person or a rule said no to, and why. */
-		const refused = new Map<string, string>()
-		const run = async (outside: boolean): Promise<RunResult> => {
+		const checkFolder = async (): Promise<void> => {
 			// What was shown is what is done: the folder too.
 			if ((await startCwd(ctx)).cwd !== data.cwd)
 				throw new ToolError('The folder that this command was to run in is gone, so it was not run. Call it again.')
+		}
+		if (options.daemons && data.daemon) {
+			await checkFolder()
+			return startDaemon(options.daemons, data, ctx)
+		}
+		/** Hosts that the person or a rule said no to, and why. */
+		const refused = new Map<string, string>()
+		const run = async (outside: boolean): Promise<RunResult> => {
+			await checkFolder()
 			const progress = lineProgress(ctx)
 			const result = await ctx.executor.run(
 				{
@@ -212,7 +239,7 @@ export const bashTool: Tool<Input, Data> = {
 			}
 		}
 		notes.unshift(...ending(result, timeoutMs))
-		notes.push(...(await keepCwd(result, ctx)))
+		notes.push(...(await keepCwd(result, ctx)), ...(options.daemons?.news() ?? []))
 		const output = shown(result, room)
 		const failed = result.code !== 0 || result.timedOut || result.cancelled
 		return {
@@ -226,4 +253,7 @@ export const bashTool: Tool<Input, Data> = {
 			},
 		}
 	},
-}
+})
+
+/** The tool with nothing switched on. */
+export const bashTool = createBashTool()

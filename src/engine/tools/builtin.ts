@@ -1,15 +1,16 @@
 // The built-in tools in their fixed order: the order is part of the bytes that a provider caches.
 import type { Tool } from '../ports.ts'
-import { bashTool } from './bash.ts'
+import { type BashOptions, createBashTool } from './bash.ts'
 import { editFileTool } from './edit-file.ts'
 import { globTool } from './glob.ts'
 import { grepTool } from './grep.ts'
+import { createProcessManager } from './process-manager.ts'
 import { readFileTool } from './read-file.ts'
 import { rememberTool } from './remember.ts'
 import { todoWriteTool } from './todo-write.ts'
 import { writeFileTool } from './write-file.ts'
 
-export interface BuiltinSettings {
+export interface BuiltinSettings extends BashOptions {
 	/** Off by default: no measured gain. */
 	todo?: boolean
 	/** On by default. */
@@ -32,7 +33,8 @@ export const builtinTools = (settings: BuiltinSettings = {}): Tool[] => {
 		grepTool(search),
 		editFileTool,
 		writeFileTool,
-		bashTool,
+		createBashTool(settings),
+		...(settings.daemons ? [createProcessManager(settings.daemons)] : []),
 		...(settings.memory === false ? [] : [rememberTool]),
 		...(settings.todo ? [todoWriteTool] : []),
 	]

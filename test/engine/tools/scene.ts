@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { ToolError } from '../../../src/engine/errors.ts'
 import { createFiles, type FilesOptions } from '../../../src/engine/files/guard.ts'
 import type { Executor, RunResult, RunSpec, Tool, ToolContext, ToolResult } from '../../../src/engine/ports.ts'
+import type { BashOptions } from '../../../src/engine/tools/bash.ts'
 import { builtinTools } from '../../../src/engine/tools/builtin.ts'
 import { parseInput } from '../../../src/engine/tools/input.ts'
 import type { Effect } from '../../../src/engine/types.ts'
@@ -61,6 +62,8 @@ export interface SceneOptions extends Partial<FilesOptions> {
 	allow?: boolean
 	deadlineMs?: number
 	marks?: Record<string, string>
+	/** What settings switch on. */
+	bash?: BashOptions
 	deniedReads?: ToolContext['deniedReads']
 }
 
@@ -73,6 +76,7 @@ export const scene = async (options: SceneOptions = {}): Promise<Scene> => {
 		allow = true,
 		deadlineMs = 10_000,
 		marks = {},
+		bash = {},
 		deniedReads = [],
 		...rest
 	} = options
@@ -114,7 +118,7 @@ export const scene = async (options: SceneOptions = {}): Promise<Scene> => {
 			add: () => {},
 		},
 	}
-	const tools = builtinTools({ todo: true, searchDeadlineMs: deadlineMs })
+	const tools = builtinTools({ todo: true, searchDeadlineMs: deadlineMs, ...bash })
 	const tool = (name: string): Tool => tools.find((one) => one.name === name)!
 	const call = async (name: string, input: Record<string, unknown>, accepted?: number[]): Promise<ToolResult> => {
 		const parsed = await parseInput(tool(name), input)
