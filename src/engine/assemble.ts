@@ -2,6 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EngineOptions, OpenOptions } from './api.ts'
+import { capLimits } from './config/apply-policy.ts'
 import { readCredentials } from './config/credentials.ts'
 import { denyReadPaths } from './config/deny-read.ts'
 import type { GarudaPaths } from './config/paths.ts'
@@ -196,6 +197,8 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		return writer
 	}
 
+	// A flag may ask for more than the team policy allows.
+	const asked = capLimits(settings.policy, options.limits ?? {})
 	const undo = settings.undo && keep ? await undoStore(a) : null
 	const session: LiveSession = new LiveSession({
 		id: resumed?.header.id ?? id,
@@ -224,11 +227,11 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		state,
 		snapshots: options.ports?.snapshots ?? undo,
 		limits: {
-			steps: options.limits?.steps ?? settings.limits.steps,
+			steps: asked.steps ?? settings.limits.steps,
 			repeatHint: settings.limits.repeatHint,
 			repeatStop: settings.limits.repeatStop,
-			tokens: options.limits?.tokens ?? settings.limits.turnTokens ?? null,
-			cost: options.limits?.cost ?? settings.maxCost ?? null,
+			tokens: asked.tokens ?? settings.limits.turnTokens ?? null,
+			cost: asked.cost ?? settings.maxCost ?? null,
 		},
 		compaction: settings.compaction,
 		clock,

@@ -15,7 +15,7 @@ export type {
 } from './api.ts'
 export { createEngine } from './engine.ts'
 export { messageOf, ToolError, UserError } from './errors.ts'
-export type { Approver, Clock, Executor, ModelClient, SessionSummary, Snapshots } from './ports.ts'
+export type { Approver, Clock, Executor, ModelClient, SessionRecord, SessionSummary, Snapshots } from './ports.ts'
 export { recordingTo, scriptedFromFile } from './scripted-model.ts'
 export {
 	completeSlash,
@@ -26,7 +26,7 @@ export {
 	type SlashResult,
 	slashCommands,
 } from './slash.ts'
-export { clip, cutHead, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
+export { clip, cutHead, cutTail, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
 export type {
 	AgentEvent,
 	Answer,
@@ -62,9 +62,10 @@ export const diffHunks = (change: FileChange): string[] => unifiedParts(change)
 
 /** JSON schemas of the files that people write, for editors and docs. */
 export const schemas = async (): Promise<Record<string, Json>> => {
-	const [{ settingsJsonSchema }, { modelsJsonSchema }] = await Promise.all([
+	const [{ settingsJsonSchema }, { modelsJsonSchema }, { policyJsonSchema }] = await Promise.all([
 		import('./config/settings.ts'),
 		import('./config/models.ts'),
+		import('./config/policy.ts'),
 	])
-	return { settings: await settingsJsonSchema(), models: await modelsJsonSchema() }
+	return { settings: await settingsJsonSchema(), models: await modelsJsonSchema(), policy: await policyJsonSchema() }
 }
