@@ -100,14 +100,20 @@ export function questionText(request: ApprovalRequest, paint: Paint): string {
 	return `${out.join('\n')}\n`
 }
 
+/** A consent has other words for its choices. */
+const word = (request: ApprovalRequest, choice: 'once' | 'session' | 'deny', usual: string): string =>
+	request.labels?.[choice] ?? usual
+
 const choices = (request: ApprovalRequest, edit: boolean, parts: number): string =>
-	`[y] once  ${request.choices.includes('session') ? '[s] session  ' : ''}[n] no  ${edit ? '[a] accept edits  ' : ''}${parts > 0 ? '[h] hunks  ' : ''}[c] stop  [?] > `
+	`[y] ${word(request, 'once', 'once')}  ${request.choices.includes('session') ? `[s] ${word(request, 'session', 'session')}  ` : ''}[n] ${word(request, 'deny', 'no')}  ${edit ? '[a] accept edits  ' : ''}${parts > 0 ? '[h] hunks  ' : ''}[c] stop  [?] > `
 
 const help = (request: ApprovalRequest, edit: boolean, parts: number): string =>
 	[
-		'  y  yes, this once',
-		request.choices.includes('session') ? '  s  yes, and do not ask again for the same in this session' : '',
-		'  n  no; words after it go to the model ("n use the other file")',
+		`  y  ${word(request, 'once', 'yes, this once')}`,
+		request.choices.includes('session')
+			? `  s  ${word(request, 'session', 'yes, and do not ask again for the same in this session')}`
+			: '',
+		`  n  ${word(request, 'deny', 'no; words after it go to the model ("n use the other file")')}`,
 		edit ? '  a  yes, and accept all edits inside the project in this session' : '',
 		parts > 0 ? `  h  look through its ${parts} parts and take only some` : '',
 		'  c  no, and stop the turn',
