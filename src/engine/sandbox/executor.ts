@@ -11,7 +11,8 @@ import type { Joined, SessionNetwork } from './network.ts'
 import { lstat, stat } from './paths.ts'
 import { Pipes } from './pipes.ts'
 import type { PolicyBuilder } from './policy.ts'
-import { belonging, descendants, namespaceCount, signalAll } from './processes.ts'
+import type { ProcessGroup } from './process-group.ts'
+import { belonging, descendants, descendsFrom, namespaceCount, setUrgent, signalAll } from './processes.ts'
 import {
 	limitedArgv,
 	type ShellCommand,
@@ -45,6 +46,8 @@ export interface BubblewrapSettings extends ExecutorSettings {
 	filter: string | null
 	policy: PolicyBuilder
 	watch: Watch
+	/** The kernel's limit of processes, where Garuda is root and it can be had. */
+	group?: ProcessGroup | null
 	/** With a list of hosts. */
 	network?: SessionNetwork | undefined
 }
@@ -82,6 +85,7 @@ export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor
 			close: () => {
 				for (const one of standby.values()) one.close()
 				settings.network?.close()
+				settings.group?.close()
 			},
 		}
 	})
@@ -201,9 +205,14 @@ const bubblewrapControl = (limits: ShellLimits): Control => ({
 	kill(pid, status) {
 		// With its first process, a namespace ends as a whole, daemons in sessions of their own too.
 		const first = firstProcess(status)
-		signalAll([...(first === undefined ? [] : descendants(pid).filter((each) => each === first)), -pid], 'SIGKILL')
+		// No look at all processes: a fork bomb makes more of them while one looks.
+		const whole = first !== undefined && descendsFrom(first, pid) ? [first] : []
+		// Its end is what ends all others, so it must not queue behind them. Root only; others have the kernel's limit.
+		if (process.getuid?.() === 0) for (const each of whole) setUrgent(each)
+		signalAll([...whole, -pid], 'SIGKILL')
 	},
-	// The kernel exempts global root from the limit, so it is counted here as well.
+	// The kernel exempts global root from the limit, so it is counted here as well; and often, for a bomb doubles in milliseconds.
+	checkEveryMs: process.getuid?.() === 0 ? 25 : 200,
 	check(_pid, status) {
 		const first = limits.processes > 0 ? firstProcess(status) : undefined
 		const count = first === undefined ? undefined : namespaceCount(first)
@@ -220,6 +229,7 @@ const inBubblewrap = (settings: BubblewrapSettings, prefix: string[], argv: stri
 	env: {},
 	cwd: '/',
 	filter: settings.filter ?? '/dev/null',
+	...(settings.group ? { group: settings.group } : {}),
 })
 
 const runBubblewrap = async (

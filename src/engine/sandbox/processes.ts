@@ -1,6 +1,7 @@
 // Process trees as /proc shows them (ps elsewhere): who descends from whom, and ending all of them.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
 
 interface Process {
 	pid: number
@@ -60,6 +61,21 @@ export const descendants = (root: number): number[] => {
 			if (!child.dead) found.push(child.pid)
 		}
 	return found
+}
+
+/** Whether `pid` lives a few steps below `ancestor`: a handful of reads, however many processes there are. */
+export const descendsFrom = (pid: number, ancestor: number): boolean => {
+	let at = pid
+	for (let steps = 0; steps < 4; steps++) {
+		try {
+			const text = readFileSync(`/proc/${at}/stat`, 'latin1')
+			at = Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1])
+		} catch {
+			return false
+		}
+		if (at === ancestor) return true
+	}
+	return false
 }
 
 /**
@@ -142,6 +158,15 @@ export const namespaceOf = (pid: number): string | undefined => {
 		return readlinkSync(`/proc/${pid}/ns/pid`)
 	} catch {
 		return undefined
+	}
+}
+
+/** Before all others on the processor; needs root. */
+export const setUrgent = (pid: number): void => {
+	try {
+		setPriority(pid, -15)
+	} catch {
+		// gone
 	}
 }
 

@@ -1,12 +1,14 @@
 // Starts one process and stays with it: output, time limit, abort, the way from TERM to KILL, and what is left at its end.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf, ToolError } from '../errors.ts'
 import type { RunSpec } from '../ports.ts'
 import { BoundedText, decodeInto, throttled } from './output.ts'
 import { type OutputPipe, type Pipes, textDescriptor } from './pipes.ts'
+import type { ProcessGroup } from './process-group.ts'
 
 /** A child as it will be spawned. */
 export interface Launch {
@@ -16,6 +18,8 @@ export interface Launch {
 	cwd: string
 	/** For a sandbox: descriptor 3 takes its flags, 4 is this file (the filter), 5 gives its status. */
 	filter?: string
+	/** Joined before the sandbox gets its flags, so that nothing in it is outside. */
+	group?: ProcessGroup
 }
 
 /** A child that was spawned; one of a sandbox waits for its flags. */
@@ -35,8 +39,10 @@ export interface Control {
 	kill(pid: number, status: string): void
 	/** New text on the status pipe; true when it needs no more. */
 	started?(status: string): boolean
-	/** Called about every 200 ms: a reason to end the command, or nothing. */
+	/** Called now and then: a reason to end the command, or nothing. */
 	check?(pid: number, status: string): string | undefined
+	/** Between two checks; default 200. */
+	checkEveryMs?: number
 	/** After the child ended: ends what it left behind; how many there were. */
 	sweep?(pid: number): Promise<number>
 }
@@ -56,7 +62,6 @@ export interface Outcome {
 	durationMs: number
 }
 
-const checkEveryMs = 200
 /** How long output may take to end after the last process: then whoever still holds the pipe is not waited for. */
 const drainMs = 1_000
 
@@ -91,12 +96,23 @@ export const start = async (
 			child.once('exit', (code, signal) => resolve({ code, signal }))
 		})
 		ended.catch(() => {}) // heard by whoever supervises it
+		if (child.pid !== undefined) launch.group?.add(child.pid)
+		if (launch.filter !== undefined && process.getuid?.() === 0) yieldTo(child.pid)
 		return { child, out, err, ended }
 	} catch (error) {
 		for (const pipe of new Set([out, err])) pipe?.reader.destroy()
 		throw new ToolError(`The command could not be started: ${messageOf(error)}`)
 	} finally {
 		for (const fd of opened) if (fd !== undefined) closeSync(fd)
+	}
+}
+
+/** The kernel sets root no limit of processes: whoever counts them must still get a turn among a thousand of a bomb. */
+const yieldTo = (pid: number | undefined): void => {
+	try {
+		if (pid !== undefined) setPriority(pid, 10)
+	} catch {
+		// ended already
 	}
 }
 
@@ -174,7 +190,7 @@ export const supervise = async (
 		? setInterval(() => {
 				stopped ??= control.check?.(child.pid!, status)
 				if (stopped) stop(false)
-			}, checkEveryMs)
+			}, control.checkEveryMs ?? 200)
 		: undefined
 	signal.addEventListener('abort', onAbort, { once: true })
 	if (signal.aborted) onAbort()

@@ -472,7 +472,8 @@ describe('sandbox: the bubblewrap that waits', () => {
 		}
 	}
 	const ready = async (parent?: number): Promise<number> => {
-		for (let tries = 0; tries < 300 && waiting(parent).length === 0; tries++) await delay(5)
+		// While a command runs there may be its own too.
+		for (let tries = 0; tries < 300 && waiting(parent).length !== 1; tries++) await delay(5)
 		expect(waiting(parent)).to.have.length(1)
 		return waiting(parent)[0]!
 	}
@@ -527,14 +528,24 @@ describe('sandbox: the bubblewrap that waits', () => {
 		const driver = new URL('./driver.ts', import.meta.url).pathname
 		const start = (errand: string) =>
 			spawn(process.execPath, [driver, errand, fixture.root, fixture.home, fixture.tmp, 'true'], {
-				stdio: 'ignore',
+				stdio: ['ignore', 'pipe', 'ignore'],
 				env: { PATH: '/usr/bin:/bin', TMPDIR: fixture.base },
 			})
 		const open = start('open')
 		expect(await new Promise((resolve) => open.once('exit', resolve))).to.equal(0)
 		const killed = start('stay')
-		const left = await ready(killed.pid)
-		killed.kill('SIGKILL')
+		let said = ''
+		killed.stdout.on('data', (bytes) => {
+			said += bytes
+		})
+		let left: number
+		try {
+			for (let tries = 0; tries < 300 && !said.includes('result'); tries++) await delay(10)
+			await delay(40)
+			left = await ready(killed.pid)
+		} finally {
+			killed.kill('SIGKILL')
+		}
 		for (let tries = 0; tries < 300 && existsSync(`/proc/${left}`); tries++) await delay(5)
 		expect(existsSync(`/proc/${left}`)).to.equal(false)
 	})
