@@ -1,0 +1,58 @@
+// From the words of `garuda setup …` to its service: streams, environment and exit codes. Between the command classes and engine/setup.
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import { UserError, visible } from '../engine/index.ts'
+import { type SetupFlags, type SetupPlace, setup } from '../engine/setup/index.ts'
+import { terminalAsk } from './ask.ts'
+
+/** The real user's place. GARUDA_HOME is taken as the chat takes it. */
+export function processPlace(): SetupPlace {
+	const { env } = process
+	return {
+		home: env.HOME || homedir(),
+		garudaHome: env.GARUDA_HOME ? resolve(process.cwd(), env.GARUDA_HOME) : undefined,
+		env,
+		platform: process.platform,
+	}
+}
+
+/** Resolves with the exit code: 0 done, 130 when the person left. Throws UserError; nothing is written then. */
+export async function runSetup(flags: SetupFlags): Promise<number> {
+	const terminal = process.stdin.isTTY === true && process.stdout.isTTY === true
+	const quiet = flags.show || flags['remove-key'] !== undefined
+	if (!terminal && !flags.yes && !quiet)
+		throw new UserError(
+			'There is no terminal to ask on.',
+			'Say it all in flags: garuda setup --provider anthropic --key-from-env ANTHROPIC_API_KEY --model claude-sonnet-5-5 --yes',
+		)
+	const ask = terminal ? askHere() : null
+	try {
+		const text = await setup(processPlace(), flags, ask)
+		if (text !== '') await print(`${visible(text)}\n`)
+		return 0
+	} catch (error) {
+		return cancelled(error)
+	}
+}
+
+/** The terminal of this process. */
+export const askHere = () =>
+	terminalAsk({
+		stdin: process.stdin,
+		stdout: process.stdout,
+		dumb: process.env.TERM === 'dumb' || process.env.TERM === undefined,
+	})
+
+/** 130 for a person who left; anything else is thrown on. */
+export const cancelled = async (error: unknown): Promise<number> => {
+	if (!(error instanceof Error && error.name === 'SetupCancelled')) throw error
+	await print('\nStopped; nothing more was changed.\n', process.stderr)
+	return 130
+}
+
+/** Resolves when it is written; a reader that left is no failure. */
+export const print = (text: string, to: NodeJS.WriteStream = process.stdout): Promise<void> =>
+	new Promise((done) => {
+		to.once('error', () => done())
+		to.write(text, () => done())
+	})
