@@ -201,7 +201,8 @@ export function createGate(deps: GateDeps): Gate {
 			limits: deps.limits,
 			deniedReads: deps.deniedReads,
 			redactor: deps.redactor,
-			progress: (text) => deps.emit({ type: 'tool_progress', callId: call.id, text }),
+			// Seen while it runs: what a command prints is redacted here as in its result.
+			progress: (text) => deps.emit({ type: 'tool_progress', callId: call.id, text: deps.redactor.redact(text) }),
 			request: async (effect) => {
 				if (!info) return { allowed: false, reason: 'A plan may not ask for more.' }
 				const verdict = await pass(tool, call, info, effect, mode, signal)
@@ -234,6 +235,8 @@ export function createGate(deps: GateDeps): Gate {
 			return finish({ ...base, status: 'denied', text, denied: verdict.reason }, call)
 		}
 		try {
+			// No text: it is allowed and begins.
+			deps.emit({ type: 'tool_progress', callId: call.id, text: '' })
 			if (info.access === 'write' || info.access === 'run') await deps.beforeChange(info)
 			const result = await tool.run(plan, ctx, verdict.accepted)
 			const status = signal.aborted && result.status === 'failed' ? 'cancelled' : result.status

@@ -202,7 +202,13 @@ describe('the gate', () => {
 	it('shows the call before it asks, and asks before it runs', async () => {
 		const made = make({ answer: () => ({ choice: 'once' }) })
 		await made.invoke('write_file')
-		expect(made.events.map((event) => event.type)).to.deep.equal(['tool_call', 'question', 'answer', 'tool_result'])
+		expect(made.events.map((event) => event.type)).to.deep.equal([
+			'tool_call',
+			'question',
+			'answer',
+			'tool_progress',
+			'tool_result',
+		])
 		expect(made.records).to.have.length(1)
 		expect(made.records[0]).to.include({ decision: 'once', tool: 'write_file' })
 	})
