@@ -76,6 +76,8 @@ export interface RunResult {
 	survivors: number
 	/** Where the shell stood at its end, when it said so; untrusted text. */
 	cwd?: string
+	/** What appeared or changed that programs on the host obey, and what was done about it, one line each; untrusted text. */
+	findings?: string[]
 	/** The wall that most likely stopped the command, with the line that shows it; only when it failed inside a sandbox. */
 	wall?: { wall: Wall; detail: string }
 	durationMs: number

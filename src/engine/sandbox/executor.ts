@@ -5,11 +5,13 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolError } from '../errors.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
+import { planted } from './aftermath.ts'
 import { bubblewrapFlags } from './bubblewrap.ts'
 import { commandEnvironment } from './environment.ts'
 import type { Joined, SessionNetwork } from './network.ts'
-import { lstat, stat } from './paths.ts'
+import { stat } from './paths.ts'
 import { Pipes } from './pipes.ts'
+import type { Placeholder, Placeholders } from './placeholders.ts'
 import type { PolicyBuilder } from './policy.ts'
 import type { ProcessGroup } from './process-group.ts'
 import { belonging, descendants, descendsFrom, namespaceCount, setUrgent, signalAll } from './processes.ts'
@@ -46,6 +48,7 @@ export interface BubblewrapSettings extends ExecutorSettings {
 	filter: string | null
 	policy: PolicyBuilder
 	watch: Watch
+	placeholders: Placeholders
 	/** The kernel's limit of processes, where Garuda is root and it can be had. */
 	group?: ProcessGroup | null
 	/** With a list of hosts. */
@@ -240,6 +243,24 @@ const runBubblewrap = async (
 	waiting: (prefix: string[]) => Standby,
 	joined: Joined | undefined,
 ): Promise<RunResult> => {
+	const releases: (() => void)[] = []
+	const hold = (wanted: Placeholder[]) => releases.push(settings.placeholders.hold(wanted))
+	try {
+		return await runHolding(settings, spec, signal, pipes, waiting, joined, hold)
+	} finally {
+		for (const release of releases) release()
+	}
+}
+
+const runHolding = async (
+	settings: BubblewrapSettings,
+	spec: RunSpec,
+	signal: AbortSignal,
+	pipes: Pipes,
+	waiting: (prefix: string[]) => Standby,
+	joined: Joined | undefined,
+	hold: (wanted: Placeholder[]) => void,
+): Promise<RunResult> => {
 	const prefix = joined?.prefix ?? []
 	const standby = waiting(prefix)
 	const readOnly = spec.readOnly === true
@@ -254,7 +275,14 @@ const runBubblewrap = async (
 				: shellScript(spec.script, { limits: settings.limits, tmp: settings.tmp, seenTmp: '/tmp', sandboxed: true })
 		const known = settings.watch.known()
 		const env = { ...joined?.env, ...spec.env, ...shell?.env }
-		const policy = settings.policy.build({ cwd: spec.cwd, env, readOnly, ...known, network: joined !== undefined })
+		const policy = settings.policy.build({
+			cwd: spec.cwd,
+			env,
+			readOnly,
+			...known,
+			network: joined !== undefined,
+			hold,
+		})
 		const flags = Buffer.from(`${bubblewrapFlags(policy).join('\0')}\0`)
 		const argv = shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true)
 		const alike = shell !== undefined && spec.stdin === undefined && !spec.separate && attempt === 1
@@ -272,10 +300,12 @@ const runBubblewrap = async (
 		}
 		const result = toResult(outcome, end)
 		const notes = outcome.stopped ? [`[note: ended by Garuda: ${outcome.stopped}]`] : []
-		if (!readOnly) {
-			const hooks = policy.absent.filter((path) => lstat(path)).map((path) => `${path} (a hooks folder that git obeys)`)
-			const found = [...settings.watch.findings(since), ...hooks]
-			if (found.length > 0) notes.push(findingsNote(found))
+		// Out of effect first, then the look at what is left.
+		const moved = readOnly ? [] : planted(policy, settings.home)
+		const findings = readOnly ? [] : [...settings.watch.findings(since), ...moved]
+		if (findings.length > 0) {
+			notes.push(findingsNote(findings))
+			result.findings = findings
 		}
 		const walled = withWall(
 			result,

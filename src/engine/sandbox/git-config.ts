@@ -1,6 +1,6 @@
 // Reads git's configuration as text, running nothing: which folders it names, and which keys run programs.
 import { dirname, isAbsolute, join } from 'node:path'
-import { lstat, smallFile } from './paths.ts'
+import { lstat, real, smallFile } from './paths.ts'
 
 export interface GitConfigEntry {
 	/** Section and key in lower case, the subsection as written: `filter.x.clean`. */
@@ -56,15 +56,37 @@ export interface ConfigView {
 	hooksPaths: string[]
 	/** The configuration file and every file it includes, as far as they exist. */
 	files: string[]
+	/** Files it includes that do not exist. */
+	missing: string[]
+	/** Of the file itself: core.bare is true, core.worktree as written, extensions.worktreeConfig is true, refs are in a reftable. */
+	bare: boolean
+	worktree: string | undefined
+	worktreeConfig: boolean
+	reftable: boolean
+}
+
+type Flags = Pick<ConfigView, 'bare' | 'worktree' | 'worktreeConfig' | 'reftable'>
+
+const flagsOf = (keys: GitConfigEntry[]): Flags => {
+	const last = (name: string) => keys.findLast(({ key }) => key === name)?.value
+	const yes = (name: string) => !/^(?:false|no|off|0*)$/i.test(last(name) ?? '')
+	return {
+		bare: yes('core.bare'),
+		worktree: last('core.worktree'),
+		worktreeConfig: yes('extensions.worktreeconfig'),
+		reftable: !/^(?:files)?$/i.test(last('extensions.refstorage') ?? ''),
+	}
 }
 
 /** A reader of hooks folders and includes with a cache by the file's identity, so that a command pays one lstat a file. */
 export const createConfigReader = (home: string): ((path: string) => ConfigView) => {
-	const cache = new Map<string, { mark: string; hooksPaths: string[]; includes: string[] }>()
+	const cache = new Map<string, { mark: string; hooksPaths: string[]; includes: string[]; flags: Flags }>()
 	const expand = (value: string, file: string) =>
 		value.startsWith('~/') ? join(home, value.slice(2)) : isAbsolute(value) ? value : join(dirname(file), value)
-	const readInto = (path: string, view: ConfigView, depth: number): void => {
+	const readInto = (named: string, view: ConfigView, depth: number): void => {
+		const path = depth === 0 ? named : (real(named) ?? named)
 		const found = lstat(path)
+		if (!found && depth > 0) view.missing.push(path)
 		if (!found?.isFile() || depth > 4 || view.files.includes(path) || view.files.length > 32) return
 		const mark = `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}`
 		let entry = cache.get(path)
@@ -76,15 +98,17 @@ export const createConfigReader = (home: string): ((path: string) => ConfigView)
 				includes: keys
 					.filter(({ key }) => /^include(?:if\..*)?\.path$/.test(key))
 					.map(({ value }) => expand(value, path)),
+				flags: flagsOf(keys),
 			}
 			cache.set(path, entry)
 		}
+		if (depth === 0) Object.assign(view, entry.flags)
 		view.files.push(path)
 		view.hooksPaths.push(...entry.hooksPaths)
 		for (const include of entry.includes) readInto(include, view, depth + 1)
 	}
 	return (path) => {
-		const view: ConfigView = { hooksPaths: [], files: [] }
+		const view: ConfigView = { hooksPaths: [], files: [], missing: [], ...flagsOf([]) }
 		readInto(path, view, 0)
 		return view
 	}

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, isAbsolute, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { UserError } from '../errors.ts'
 import { upstreamProxy } from '../net/upstream.ts'
@@ -17,8 +17,10 @@ import {
 import { createConfigReader } from './git-config.ts'
 import { loopbackNetwork, type NetworkOptions, namespaceNetwork } from './network.ts'
 import { stat } from './paths.ts'
+import { Placeholders } from './placeholders.ts'
 import { createPolicyBuilder } from './policy.ts'
 import { type Diagnosis, probe } from './probe.ts'
+import { processGroup } from './process-group.ts'
 import { endOrphans } from './processes.ts'
 import { checkedBubblewrap, findBubblewrap, findNsenter } from './programs.ts'
 import { repositoryParts } from './repository.ts'
@@ -157,11 +159,22 @@ const tryBubblewrap = async (
 			reason: options.bwrap === undefined ? 'bubblewrap is not installed' : `no safe bubblewrap at ${options.bwrap}`,
 			fix: 'Install it: sudo apt install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora), sudo pacman -S bubblewrap (Arch).',
 		}
-	const watch = createWatch(policy.roots)
+	const watch = createWatch(policy.roots, policy.gitFolders)
 	const listed = hostList(options)
 	const nsenter = listed && findNsenter()
 	const network = listed && nsenter ? namespaceNetwork(listed, { bwrap, nsenter }) : undefined
-	const executor = createBubblewrapExecutor({ ...settings, bwrap, filter, policy, watch, network })
+	const max = settings.limits.processes ?? 0
+	const group = process.getuid?.() === 0 && max > 0 ? processGroup(basename(settings.own), max) : null
+	const executor = createBubblewrapExecutor({
+		...settings,
+		bwrap,
+		filter,
+		placeholders: new Placeholders(settings.own),
+		policy,
+		watch,
+		network,
+		group,
+	})
 	const failed = await probe(executor, policy.roots[0]!, filter !== null)
 	if (failed) return failed
 	const weak = [
@@ -226,7 +239,7 @@ const trySeatbelt = async (
 			tmp: resolved([options.tmp])[0] ?? options.tmp,
 			writable: resolved([...options.caches, ...options.writePaths]),
 			denyRead: (options.denyRead ?? []).map((path) => seatbeltPath(path, roots[0]!, home)),
-			protect: repositories.flatMap(({ protect }) => protect),
+			protect: repositories.flatMap(({ protect, missing }) => [...protect, ...missing.map(({ path }) => path)]),
 			readOnly,
 			blockUnix: strict || options.blockUnix === true,
 			proxyPort,

@@ -96,7 +96,7 @@ export const rootProtected = [
 ]
 
 /** Parts of a git folder that make git run programs or obey other folders. */
-export const gitProtected = ['config', 'config.worktree', 'hooks', 'info']
+export const gitProtected = ['config', 'config.worktree', 'hooks', 'info', 'commondir']
 
 /** A home inside a writable folder (root = home): what the next login or tool start on the host would run. */
 export const homeProtected = [

@@ -1,12 +1,13 @@
 // What one command may see and write: built anew for each command from the disk as it is now, by a few dozen lstat calls.
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { isAbsolute, join, normalize, resolve } from 'node:path'
+import { dirname, isAbsolute, join, normalize, resolve } from 'node:path'
 import { UserError } from '../errors.ts'
 import { commandEnvironment } from './environment.ts'
 import { createConfigReader } from './git-config.ts'
 import { homeProtected, homeSecrets, rootProtected, systemSecrets } from './names.ts'
 import { below, between, inside, lstat, real, smallFile, stat } from './paths.ts'
-import { nestedParts, repositoryParts } from './repository.ts'
+import type { Placeholder } from './placeholders.ts'
+import { nestedParts, type RepositoryParts, repositoryParts } from './repository.ts'
 
 /** A piece of the file tree: an empty private folder, a read-only or a writable view of `source` (default: the same path). */
 export interface Mount {
@@ -35,6 +36,10 @@ export interface Policy extends Layer {
 	emptyFolder: string
 	/** Hooks folders that git would obey once they exist. */
 	absent: string[]
+	/** The same of files that a configuration includes. */
+	absentIncludes: string[]
+	/** Names in the home that hold secrets or are obeyed at the next login, do not exist, and could be made by this command. */
+	absentHome: string[]
 	/** Bytes of each private folder. */
 	tmpBytes: number
 	cwd: string
@@ -65,7 +70,12 @@ export interface PolicyOptions {
 export interface PolicyBuilder {
 	/** Real paths of the root and the added folders. */
 	readonly roots: string[]
-	/** `nested`: git folders below the roots, from the watch; `sockets`: sockets found there. */
+	/** Git folders of the roots' repositories, inside and outside the roots, as of the last command. */
+	gitFolders(): string[]
+	/**
+	 * `hold` makes placeholders before the mounts are decided; without it, names that a git folder lacks can be made.
+	 * `nested`: git folders below the roots, from the watch; `sockets`: sockets found there.
+	 */
 	build(spec: {
 		cwd: string
 		env: Record<string, string>
@@ -73,6 +83,7 @@ export interface PolicyBuilder {
 		nested: string[]
 		sockets: string[]
 		network?: boolean
+		hold?: (wanted: Placeholder[]) => void
 	}): Policy
 }
 
@@ -81,7 +92,7 @@ const procHidden = ['keys', 'timer_list', 'sched_debug', 'latency_stats']
 /** Where daemons keep their sockets and programs their scratch; a command gets empty ones. */
 const privateFolders = ['/run', '/var/run', '/tmp', '/var/tmp', '/dev/shm']
 /** Mounts that bound what is masked, protected and bound in one command, so that a planted tree cannot make each start slow. */
-const maxNested = 32
+const maxNested = 64
 const maxSockets = 64
 const maxGlobMatches = 500
 
@@ -132,12 +143,19 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 	const config = createConfigReader(home)
 	const denied = createDenied(options.denyRead, roots[0]!, home)
 	denied()
+	let last: RepositoryParts[] | undefined
+	const look = () => roots.map((root) => repositoryParts(root, home, config))
 
 	return {
 		roots,
-		build({ cwd, env, readOnly, nested, sockets, network = false }) {
+		gitFolders() {
+			last ??= look()
+			return last.flatMap((parts) => parts.folders)
+		},
+		build({ cwd, env, readOnly, nested, sockets, network = false, hold }) {
 			const kind = readOnly ? 'read' : 'write'
-			const repositories = roots.map((root) => repositoryParts(root, home, config))
+			const repositories = look()
+			last = repositories
 			const own = [...new Set([...roots, ...repositories.flatMap(({ writable }) => writable)])]
 			const base: Mount[] = folders.map((path) =>
 				path === '/tmp' ? { kind: 'write', path, source: tmp } : { kind: 'private', path },
@@ -152,10 +170,17 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 			const mounts = unique(base)
 
 			const layer: Layer = { pins: [], protect: [], masks: [] }
+			const absentHome = readOnly ? [] : absentNames(home, mounts)
 			if (!readOnly) {
+				const inner = nested.slice(0, maxNested).map((path) => nestedParts(path, config))
+				// A planted link among the parents would have the placeholder made outside.
+				const missing = [...repositories, ...inner]
+					.flatMap((parts) => parts.missing)
+					.filter(({ path }) => writableIn(mounts, path) && real(dirname(path)) === dirname(path))
+				hold?.(missing)
 				const wanted = [
-					...repositories.flatMap(({ protect }) => protect),
-					...nested.slice(0, maxNested).flatMap(nestedParts),
+					...[...repositories, ...inner].flatMap(({ protect }) => protect),
+					...missing.map(({ path }) => path),
 					...nested.slice(0, maxNested),
 					...[...roots, ...options.writePaths.flatMap((path) => real(path) ?? [])].flatMap((root) =>
 						existing(root, rootProtected),
@@ -165,9 +190,7 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 				for (const path of wanted) {
 					const target = real(path)
 					// Only what is below a writable mount: a planted link to / must not bring the host's folders back.
-					const mount = target === undefined ? undefined : nearest(target, mounts)
-					if (target && mount?.kind === 'write' && !mount.source && mount.path !== target)
-						(nested.includes(path) ? layer.pins : layer.protect).push(target)
+					if (target && writableIn(mounts, target)) (nested.includes(path) ? layer.pins : layer.protect).push(target)
 				}
 			}
 			const hide = (path: string) => {
@@ -182,12 +205,18 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 				...denied(),
 				...sockets.slice(0, maxSockets),
 				...boundSockets(mounts, tmp),
+				// Journals quote every command: a search of the project would find itself. A link there may lead anywhere.
+				...roots.map((root) => join(root, '.garuda/sessions')).filter((path) => real(path) === path),
 			])
 				hide(path)
 			return {
 				procHidden: hiddenProc,
 				...arrange(mounts, layer, own, tmp),
 				absent: readOnly ? [] : repositories.flatMap(({ absent }) => absent),
+				absentIncludes: readOnly
+					? []
+					: repositories.flatMap((parts) => parts.absentIncludes).filter((path) => writableIn(mounts, path)),
+				absentHome,
 				emptyFile: options.emptyFile,
 				emptyFolder: options.emptyFolder,
 				tmpBytes: options.tmpBytes,
@@ -206,6 +235,25 @@ const nearest = (path: string, mounts: Mount[]): Mount | undefined => {
 	for (const mount of mounts)
 		if (inside(path, mount.path) && (!found || mount.path.length >= found.path.length)) found = mount
 	return found
+}
+
+/** Whether a command can write the host's own `path`: it lies below a writable mount, and not in the session folder. */
+export const writableIn = (mounts: Mount[], path: string): boolean => {
+	const mount = nearest(path, mounts)
+	return mount?.kind === 'write' && !mount.source && mount.path !== path
+}
+
+/** Names of the home that matter, are not there, and could be made. Garuda's own folder is made at once, to have something to mask. */
+const absentNames = (home: string, mounts: Mount[]): string[] => {
+	const near = mounts.filter(({ path }) => inside(home, path) || below(path, home))
+	const open = [...homeSecrets, ...homeProtected].filter((name) => writableIn(near, `${home}/${name}`))
+	if (open.length === 0) return []
+	const there = new Set(existing(home, open))
+	const absent = open.map((name) => `${home}/${name}`).filter((path) => !there.has(path))
+	const own = `${home}/.garuda`
+	if (!absent.includes(own)) return absent
+	mkdirSync(own, { mode: 0o700 })
+	return absent.filter((path) => path !== own)
 }
 
 /** Whether a command sees the host's own `path`, not something private in its place. */

@@ -214,6 +214,7 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 			clip(readable(result.output).replace(/\n+$/, ''), room, 'use head, tail or grep to see them')
 		const room = Math.max(500, ctx.limits.resultChars - 1500)
 		let result = await run(data.outside)
+		const findings = [...(result.findings ?? [])]
 		let first = ''
 		if (result.wall && !data.outside && !result.cancelled && !ctx.signal.aborted) {
 			const { wall, detail } = result.wall
@@ -232,6 +233,7 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 				if (answer.allowed && !ctx.signal.aborted) {
 					first = `[in the sandbox it failed (${wall}: ${oneLine(detail, 200)}); with the user's consent it then ran again outside the sandbox:]\n`
 					result = await run(true)
+					findings.push(...(result.findings ?? []))
 				} else
 					notes.push(
 						`the sandbox stopped it (${wall}: ${oneLine(detail, 200)}). Running it outside was refused: ${answer.reason || 'stopped'}`,
@@ -250,6 +252,7 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 				signal: result.signal,
 				timedOut: result.timedOut,
 				outside: data.outside || first !== '',
+				...(findings.length > 0 && { findings: findings.slice(0, 50).map((line) => oneLine(line, 400)) }),
 			},
 		}
 	},

@@ -65,6 +65,8 @@ describe('sandbox: policy', () => {
 			masks: fc.array(fc.record({ path, folder: fc.boolean() }), { maxLength: 4 }),
 			back: fc.constant<Policy['back']>([]),
 			absent: fc.constant<string[]>([]),
+			absentIncludes: fc.constant<string[]>([]),
+			absentHome: fc.constant<string[]>([]),
 			emptyFile: fc.constant('/e'),
 			emptyFolder: fc.constant('/f'),
 			tmpBytes: fc.constant(5),
@@ -240,7 +242,7 @@ describe('sandbox: policy', () => {
 
 	it('git-08 T6 what a command plants is named at the end of its output, and a planted commondir removed', async () => {
 		const script =
-			'mkdir -p deep/x/.git/hooks new/.vscode; printf "[core]\\n\\tfsmonitor = touch y\\n" > deep/x/.git/config; echo x > deep/x/.git/hooks/post-checkout; echo {} > new/.vscode/tasks.json; echo x > new/.envrc; mkdir bare bare/objects bare/refs; touch bare/HEAD; cp deep/x/.git/config bare/config; echo ../evil > .git/commondir; ln -s /tmp sub/.git/hooks2; echo fine'
+			'mkdir -p deep/x/.git/hooks new/.vscode; printf "[core]\\n\\tfsmonitor = touch y\\n" > deep/x/.git/config; echo x > deep/x/.git/hooks/post-checkout; echo {} > new/.vscode/tasks.json; echo x > new/.envrc; mkdir bare bare/objects bare/refs; touch bare/HEAD; cp deep/x/.git/config bare/config; echo ../evil > deep/x/.git/commondir; ln -s /tmp sub/.git/hooks2; echo fine'
 		const { executor } = await createExecutor(fixture.options())
 		try {
 			const { output } = await executor.run({ script, cwd: fixture.root, timeoutMs: 5_000 }, never)
@@ -251,10 +253,10 @@ describe('sandbox: policy', () => {
 				'new/.vscode/tasks.json',
 				'new/.envrc',
 				'bare/config (sets core.fsmonitor)',
-				'.git/commondir (removed',
+				'deep/x/.git/commondir (removed',
 			])
 				expect(output).to.include(part)
-			expect(existsSync(join(fixture.root, '.git/commondir'))).to.equal(false)
+			expect(existsSync(join(fixture.root, 'deep/x/.git/commondir'))).to.equal(false)
 			// What is there now is protected for the next command, and not told again.
 			const next = await executor.run(
 				{ script: 'echo x > deep/x/.git/hooks/post-checkout; echo fine', cwd: fixture.root, timeoutMs: 5_000 },
