@@ -71,66 +71,81 @@ export class EventMapper {
 		const { channel, calls } = this.d
 		switch (event.type) {
 			case 'text_delta':
-				return channel.text('agent_message_chunk', event.text)
+				channel.text('agent_message_chunk', event.text)
+				break
 			case 'thinking_delta':
-				return channel.text('agent_thought_chunk', event.text)
+				channel.text('agent_thought_chunk', event.text)
+				break
 			case 'message':
-				return channel.endMessage()
+				channel.endMessage()
+				break
 			case 'tool_call': {
 				const call = calls.add(event.callId, event.name, describeCall(event.name, event.input, event.info))
 				const { id, name, shown } = call
-				return channel.send({ sessionUpdate: 'tool_call', status: 'pending', toolCallId: id, name, ...shown })
+				channel.send({ sessionUpdate: 'tool_call', status: 'pending', toolCallId: id, name, ...shown })
+				break
 			}
 			case 'tool_progress': {
 				const call = calls.get(event.callId)
-				return call && this.progress(call, event.text)
+				if (call) this.progress(call, event.text)
+				break
 			}
 			case 'question': {
 				const call = calls.get(event.request.callId)
-				if (!call) return
+				if (!call) break
 				this.asked.set(event.request.id, call)
 				// A running call that wants more waits for the answer, like one that has not begun.
-				return call.status === 'in_progress' ? this.status(call, 'pending') : undefined
+				if (call.status === 'in_progress') this.status(call, 'pending')
+				break
 			}
 			case 'answer': {
 				const call = this.asked.get(event.id)
 				this.asked.delete(event.id)
 				if (event.choice === 'cancel') this.stop()
 				const allowed = event.choice === 'once' || event.choice === 'session'
-				return call && allowed ? this.status(call, 'in_progress') : undefined
+				if (call && allowed) this.status(call, 'in_progress')
+				break
 			}
 			case 'tool_result': {
 				const call = calls.get(event.callId)
-				if (!call) return
+				if (!call) break
 				this.finish(call, event.status, event.text)
 				if (event.name === 'todo_write' && event.status === 'ok' && Array.isArray(event.data))
 					channel.send({ sessionUpdate: 'plan', entries: planEntries(event.data) })
-				return
+				break
 			}
 			case 'server_tool':
-				return this.serverTool(event)
+				this.serverTool(event)
+				break
 			case 'notice':
-				return this.notice(event.level, event.text)
+				this.notice(event.level, event.text)
+				break
 			case 'model_retry': {
 				const wait = event.delayMs >= 1000 ? ` in ${Math.round(event.delayMs / 1000)} s` : ''
 				const again = event.void ? ' The answer starts again; what stands above of it does not count.' : ''
-				return this.notice('warning', `${event.reason} Trying again${wait} (${event.attempt} of ${event.of}).${again}`)
+				this.notice('warning', `${event.reason} Trying again${wait} (${event.attempt} of ${event.of}).${again}`)
+				break
 			}
 			case 'compaction':
-				return this.compaction(event)
+				this.compaction(event)
+				break
 			case 'step_end': {
 				const { cost } = event.usage
 				this.turnCost = this.turnCost === null || cost === null ? null : this.turnCost + cost
-				return this.usage(event.contextTokens)
+				this.usage(event.contextTokens)
+				break
 			}
 			case 'mode':
 				channel.send({ sessionUpdate: 'current_mode_update', currentModeId: event.mode })
-				return this.d.optionsChanged()
+				this.d.optionsChanged()
+				break
 			case 'model':
-				return this.d.optionsChanged()
+				this.d.optionsChanged()
+				break
 			case 'title': {
 				const updatedAt = new Date(this.d.now()).toISOString()
-				return channel.send({ sessionUpdate: 'session_info_update', title: oneLine(event.title), updatedAt })
+				channel.send({ sessionUpdate: 'session_info_update', title: oneLine(event.title), updatedAt })
+				break
 			}
 		}
 	}
@@ -138,7 +153,10 @@ export class EventMapper {
 	/** A word for the person: as a notice where the editor offers that, else as a line. */
 	notice(level: 'info' | 'warning' | 'error', text: string): void {
 		const { channel, client } = this.d
-		if (!client.notices) return channel.line(text)
+		if (!client.notices) {
+			channel.line(text)
+			return
+		}
 		const [title = '', ...rest] = visible(text).trim().split('\n')
 		const description = rest.join('\n').trim()
 		channel.send({ sessionUpdate: 'notice', severity: level, title, ...(description ? { description } : {}) })
@@ -166,7 +184,10 @@ export class EventMapper {
 
 	private progress(call: Call, text: string): void {
 		if (call.result) return
-		if (text === '') return this.status(call, 'in_progress')
+		if (text === '') {
+			this.status(call, 'in_progress')
+			return
+		}
 		call.output = cutTail(call.output === '' ? text : `${call.output}\n${text}`, outputTail)
 		call.status = 'in_progress'
 		const now = this.d.now()
@@ -218,7 +239,8 @@ export class EventMapper {
 			const status = { start: 'in_progress', done: 'completed', failed: 'failed' }[event.phase]
 			const error = event.phase === 'failed' && event.text ? { error: visible(event.text) } : {}
 			const compactionId = `compaction-${this.compactions}`
-			return channel.send({ sessionUpdate: 'compaction_update', compactionId, status, ...error })
+			channel.send({ sessionUpdate: 'compaction_update', compactionId, status, ...error })
+			return
 		}
 		const tokens = (count: number) => count.toLocaleString('en')
 		channel.line(
