@@ -1,7 +1,9 @@
 // From the words of `garuda setup …` to its service: streams, environment and exit codes. Between the command classes and engine/setup.
-import { homedir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { UserError, visible } from '../engine/index.ts'
+import type { Launcher } from '../engine/setup/editor-entries.ts'
+import type { EditorFlags } from '../engine/setup/editors.ts'
 import { type SetupFlags, type SetupPlace, setup } from '../engine/setup/index.ts'
 import { terminalAsk } from './ask.ts'
 
@@ -33,6 +35,44 @@ export async function runSetup(flags: SetupFlags): Promise<number> {
 	} catch (error) {
 		return cancelled(error)
 	}
+}
+
+/** As `runSetup`, for the editors' entries. */
+export async function runEditors(flags: EditorFlags): Promise<number> {
+	const { setupEditors } = await import('../engine/setup/editors.ts')
+	const terminal = process.stdin.isTTY === true && process.stdout.isTTY === true
+	try {
+		const say = (text: string) => void process.stdout.write(`${text}\n`)
+		await setupEditors(processPlace(), await launcher(), flags, terminal ? askHere() : null, say)
+		return 0
+	} catch (error) {
+		return cancelled(error)
+	}
+}
+
+/** The doctor; 1 when something failed. */
+export async function runCheck(flags: { json?: boolean | undefined }, version: string): Promise<number> {
+	const { doctor, reportText } = await import('../engine/setup/doctor.ts')
+	const { stdin, stdout, version: nodeVersion, arch } = process
+	const place = processPlace()
+	const report = await doctor({
+		...place,
+		cwd: process.cwd(),
+		tmpdir: tmpdir(),
+		nodeVersion,
+		terminal: { stdin: stdin.isTTY === true, stdout: stdout.isTTY === true, columns: stdout.columns },
+		launcher: await launcher(),
+	})
+	const whole = { garuda: version, node: nodeVersion, platform: `${place.platform}-${arch}`, ...report }
+	await print(flags.json ? `${JSON.stringify(whole, null, 2)}\n` : visible(`Garuda ${version}\n${reportText(report)}`))
+	return report.ok ? 0 : 1
+}
+
+/** `garuda` where a shell finds it, else this Node with this installation. */
+export async function launcher(): Promise<Launcher> {
+	const { findProgram } = await import('../engine/sandbox/programs.ts')
+	if (findProgram('garuda', process.env.PATH, [])) return { command: 'garuda', args: ['acp'] }
+	return { command: process.execPath, args: [resolve(process.argv[1] ?? ''), 'acp'] }
 }
 
 /** The terminal of this process. */

@@ -302,7 +302,7 @@ async function chooseModel(
 	}
 	if (allowed.length === 0) return typed()
 	const chosen = await ask.choose<Listed | null>(
-		'Which model is the default?',
+		'Which model is the default? (prices: a million tokens)',
 		[
 			...allowed.map((one) => ({
 				value: one,
