@@ -53,11 +53,11 @@ async function start() {
 		process.exitCode = 1
 		return
 	}
-	const { default: oclif } = await import('../dist/oclif.js')
+	const { execute } = await import('../dist/oclif.js')
 	// Not awaited: oclif's flush waits behind an unref'd timer, which a top-level await would report as unsettled.
 	// The chat needs no plugin (help topics, completion): looking for them costs as much as all of the settings.
 	const loadOptions = argv[0] === 'chat' ? { root, pjson: withoutPlugins() } : undefined
-	void oclif.execute({ args: argv, dir: import.meta.url, loadOptions })
+	void execute({ args: argv, dir: import.meta.url, loadOptions })
 }
 
 function withoutPlugins() {

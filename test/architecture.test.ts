@@ -1,6 +1,9 @@
 // The house rules that a test can hold: ranks, cycles, owners of heavy packages, callers of the approver, what a start loads.
-import { execFileSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -220,50 +223,107 @@ describe('what a start loads', () => {
 	const heavy =
 		/node_modules\/(?:@anthropic-ai|react|ink|@modelcontextprotocol|@agentclientprotocol|typescript|undici|zod|listr2)\//
 
-	/** Packages whose code a run of node loaded, by the build's own record of what is in each chunk. */
-	const loadedBy = (args: string[]): string[] => {
+	/** What is in each file of dist, by the build's own record. */
+	const inputs = (): Map<string, string[]> => {
+		const { outputs } = JSON.parse(readFileSync(join(root, 'dist/meta.json'), 'utf8')) as {
+			outputs: Record<string, { inputs: Record<string, unknown> }>
+		}
+		return new Map(
+			Object.entries(outputs).map(([file, one]) => [file.replace(/^[^/]*\//, ''), Object.keys(one.inputs)]),
+		)
+	}
+
+	/** The files that a run of node loaded. */
+	const filesOf = async (args: string[], env: Record<string, string> = {}, status = 0): Promise<string[]> => {
 		const folder = mkdtempSync(join(tmpdir(), 'garuda-load-'))
 		try {
 			const log = join(folder, 'log')
 			writeFileSync(log, '')
-			execFileSync(process.execPath, ['--import', join(root, 'test/helpers/loaded.mjs'), ...args], {
-				cwd: folder,
-				env: { PATH: process.env.PATH, HOME: folder, GARUDA_TEST_LOADED: log },
-				stdio: ['ignore', 'pipe', 'pipe'],
+			mkdirSync(join(folder, '.garuda'), { mode: 0o700 })
+			writeFileSync(join(folder, '.garuda/credentials'), '{"OPENAI_API_KEY":"k","ANTHROPIC_API_KEY":"k"}', {
+				mode: 0o600,
 			})
-			const { outputs } = JSON.parse(readFileSync(join(root, 'dist/meta.json'), 'utf8')) as {
-				outputs: Record<string, { inputs: Record<string, unknown> }>
-			}
-			const inputs = new Map(
-				Object.entries(outputs).map(([file, one]) => [file.replace(/^[^/]*\//, ''), Object.keys(one.inputs)]),
-			)
-			return readFileSync(log, 'utf8')
-				.split('\n')
-				.filter((url) => url.startsWith('file:'))
-				.flatMap((url) => {
-					const path = fileURLToPath(url)
-					const inDist = path.split('/dist/')[1]
-					return inDist === undefined ? [path] : (inputs.get(inDist) ?? [path])
-				})
+			const child = spawn(process.execPath, ['--import', join(root, 'test/helpers/loaded.mjs'), ...args], {
+				cwd: folder,
+				env: { PATH: process.env.PATH, HOME: folder, GARUDA_TEST_LOADED: log, ...env },
+				stdio: ['ignore', 'ignore', 'pipe'],
+			})
+			let words = ''
+			child.stderr.on('data', (chunk) => {
+				words += chunk
+			})
+			const [code] = await once(child, 'close')
+			expect(code, words).to.equal(status)
+			const urls = readFileSync(log, 'utf8').split('\n')
+			return [...new Set(urls.filter((url) => url.startsWith('file:')).map((url) => fileURLToPath(url)))]
 		} finally {
 			rmSync(folder, { recursive: true, force: true })
 		}
 	}
 
-	it('--help loads no SDK, React, Ink, MCP, TypeScript, undici or zod', () => {
-		const loaded = loadedBy([join(root, 'bin/run.js'), '--help'])
+	/** Sources and packages whose code a run of node loaded. */
+	const inside = (files: string[]): string[] =>
+		files.flatMap((path) => {
+			const inDist = path.split('/dist/')[1]
+			return inDist === undefined ? [path] : (inputs().get(inDist) ?? [path])
+		})
+	const loadedBy = async (args: string[]): Promise<string[]> => inside(await filesOf(args))
+
+	it('--help loads no SDK, React, Ink, MCP, TypeScript, undici or zod', async () => {
+		const loaded = await loadedBy([join(root, 'bin/run.js'), '--help'])
 		expect(loaded.some((path) => path.includes('@oclif/core'))).to.equal(true)
 		expect(loaded.filter((path) => heavy.test(path))).to.deep.equal([])
 		expect(loaded.filter((path) => path.startsWith('src/engine'))).to.deep.equal([])
 	})
 
-	it('chat --help loads no engine', () => {
-		const loaded = loadedBy([join(root, 'bin/run.js'), 'chat', '--help'])
+	it('chat --help loads no engine', async () => {
+		const loaded = await loadedBy([join(root, 'bin/run.js'), 'chat', '--help'])
 		expect(loaded.filter((path) => heavy.test(path) || path.startsWith('src/engine'))).to.deep.equal([])
 	})
 
-	it('importing the engine loads no SDK, React, Ink, MCP, TypeScript, undici, oclif or ACP', () => {
-		const loaded = loadedBy([
+	/** The files of a task up to its first request, which the model's server refuses. */
+	const task = async (model: string): Promise<string[]> => {
+		const server = createServer((request, response) => {
+			request.resume().on('end', () => response.writeHead(401).end('{"error":{"message":"no"}}'))
+		})
+		server.listen(0, '127.0.0.1')
+		await once(server, 'listening')
+		const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+		const env = { OPENAI_BASE_URL: `${url}/v1`, ANTHROPIC_BASE_URL: url }
+		try {
+			return await filesOf([join(root, 'bin/run.js'), '-p', 'hello', '-m', model], env, 1)
+		} finally {
+			server.close()
+		}
+	}
+
+	it('a task loads two files of dist up to its first request, and neither zod nor the SDK', async () => {
+		const files = await task('openai/gpt-test')
+		// A room that every start uses belongs into the list of scripts/build/build.mjs: a file more costs a millisecond.
+		const inDist = files.filter((file) => file.includes('/dist/')).map((file) => file.split('/dist/')[1])
+		expect(inDist).to.deep.equal(['oclif.js', 'commands/chat.js'])
+		const loaded = inside(files)
+		expect(loaded).to.include.members(['src/engine/assemble.ts', 'src/engine/model/openai.ts', 'src/chat/print.ts'])
+		expect(loaded.filter((path) => heavy.test(path))).to.deep.equal([])
+	})
+
+	it('a task for Claude loads the SDK, and no zod', async () => {
+		const loaded = inside(await task('anthropic/claude-test'))
+		expect(loaded.some((path) => path.includes('@anthropic-ai/sdk/client'))).to.equal(true)
+		expect(loaded.filter((path) => /node_modules\/(?:zod|undici)\//.test(path))).to.deep.equal([])
+	})
+
+	it('no source is twice in what the chat may load, and every chunk beside it links', async () => {
+		const beside = [...inputs()].filter(([file]) => file === 'commands/chat.js' || file.startsWith('chat/'))
+		const sources = beside.flatMap(([, list]) => list).filter((path) => path.startsWith('src/'))
+		expect(sources.length).to.be.greaterThan(100)
+		expect(sources.filter((path, at) => sources.indexOf(path) !== at)).to.deep.equal([])
+		const all = beside.map(([file]) => `await import(${JSON.stringify(join(root, 'dist', file))})`).join('\n')
+		await filesOf(['--input-type=module', '-e', all])
+	})
+
+	it('importing the engine loads no SDK, React, Ink, MCP, TypeScript, undici, oclif or ACP', async () => {
+		const loaded = await loadedBy([
 			'--input-type=module',
 			'-e',
 			`await import(${JSON.stringify(join(root, 'dist/engine/index.js'))})`,

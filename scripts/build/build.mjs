@@ -1,8 +1,10 @@
 // esbuild makes the only dist: one entry a command, the engine, its workers; then the manifest from that very dist.
 // Run through scripts/ready.mjs, which decides whether it is needed.
-import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, relative, sep } from 'node:path'
 import { build } from 'esbuild'
 import { inputs, outputs } from '../state.mjs'
+import { oneFile } from './hot.mjs'
 
 const temporary = `dist-${process.pid}`
 
@@ -17,40 +19,104 @@ const oneLanguage = {
 	},
 }
 
+const shared = 'garuda:oclif'
+/** One oclif for all: command classes take it from the file that bin/run.js has loaded. */
+const oneOclif = {
+	name: 'one-oclif',
+	setup(build) {
+		build.onResolve({ filter: /^@oclif\/core\/(?:command|flags)$/ }, ({ importer }) =>
+			/[\\/]src[\\/]/.test(importer) ? { path: shared, external: true } : null,
+		)
+	},
+}
+
+const banner =
+	"const{createRequire:$cr}=process.getBuiltinModule('node:module'),{fileURLToPath:$fu}=process.getBuiltinModule('node:url'),require=$cr(import.meta.url),__filename=$fu(import.meta.url),__dirname=__filename.slice(0,__filename.lastIndexOf('/'));"
+
+const options = (outdir) => ({
+	outdir,
+	bundle: true,
+	format: 'esm',
+	platform: 'node',
+	target: 'node20',
+	entryNames: '[dir]/[name]',
+	legalComments: 'none',
+	metafile: true,
+	logLevel: 'warning',
+	jsx: 'automatic',
+	minifySyntax: true,
+	minifyWhitespace: true,
+	define: { 'process.env.NODE_ENV': '"production"' },
+	alias: { 'wsl-utils': './scripts/build/wsl.mjs', debug: './scripts/build/debug.mjs' },
+	external: ['typescript'],
+})
+
+/** Entries in the folders of dist they go to, by their files in src. */
+function entries(patterns) {
+	const found = {}
+	for (const pattern of patterns)
+		for (const file of globSync(pattern)) found[file.slice('src/'.length, -'.ts'.length)] = file
+	return found
+}
+
+/** What each start of the chat uses, beside its static imports: one file holds all of it, for a file more costs a millisecond. */
+const rooms = [
+	'src/engine/index.ts',
+	'src/chat/run.ts',
+	'src/chat/print.ts',
+	'src/engine/assemble.ts',
+	'src/engine/model/index.ts',
+	'src/engine/model/openai.ts',
+	'src/engine/net/http.ts',
+	'src/engine/session/journal.ts',
+	'src/engine/audit/log.ts',
+	'src/engine/audit/witness.ts',
+	'src/engine/session/snapshots.ts',
+	'src/engine/sandbox/index.ts',
+]
+
 async function bundle(outdir) {
-	const entryPoints = { oclif: '@oclif/core/execute', 'engine/index': 'src/engine/index.ts' }
-	for (const pattern of ['src/commands/**/*.ts', 'src/hooks/*.ts', 'src/engine/**/*-worker.ts'])
-		for (const file of globSync(pattern)) entryPoints[file.slice('src/'.length, -'.ts'.length)] = file
+	const split = entries(['src/commands/**/*.ts', 'src/hooks/*.ts', 'src/engine/**/*-worker.ts'])
 	// A worker's chunk is looked for beside the chunk that starts it: workers lie in one known folder.
-	for (const key of Object.keys(entryPoints))
+	for (const key of Object.keys(split))
 		if (key.endsWith('-worker')) {
-			entryPoints[`workers/${key.slice(key.lastIndexOf('/') + 1)}`] = entryPoints[key]
-			delete entryPoints[key]
+			split[`workers/${key.slice(key.lastIndexOf('/') + 1)}`] = split[key]
+			delete split[key]
 		}
-	return build({
-		entryPoints,
-		outdir,
-		bundle: true,
-		splitting: true,
-		format: 'esm',
-		platform: 'node',
-		target: 'node20',
-		chunkNames: 'chunks/[name]-[hash]',
-		entryNames: '[dir]/[name]',
-		legalComments: 'none',
-		metafile: true,
-		logLevel: 'warning',
-		jsx: 'automatic',
-		minifySyntax: true,
-		minifyWhitespace: true,
-		define: { 'process.env.NODE_ENV': '"production"' },
-		alias: { 'wsl-utils': './scripts/build/wsl.mjs', debug: './scripts/build/debug.mjs' },
-		plugins: [oneLanguage],
-		external: ['typescript'],
-		banner: {
-			js: "const{createRequire:$cr}=process.getBuiltinModule('node:module'),{fileURLToPath:$fu}=process.getBuiltinModule('node:url'),require=$cr(import.meta.url),__filename=$fu(import.meta.url),__dirname=__filename.slice(0,__filename.lastIndexOf('/'));",
-		},
-	})
+	const chat = { 'commands/chat': split['commands/chat'] }
+	const library = { 'engine/index': 'src/engine/index.ts' }
+	delete split['commands/chat']
+
+	const finish = (path, text) => {
+		const up = '../'.repeat(relative(outdir, path).split(sep).length - 1) || './'
+		return text.replaceAll(`"${shared}"`, `"${up}oclif.js"`)
+	}
+	const whole = async (more) => {
+		const { metafile, outputFiles } = await build({ ...options(outdir), banner: { js: banner }, write: false, ...more })
+		for (const { path, text } of outputFiles) {
+			mkdirSync(dirname(path), { recursive: true })
+			writeFileSync(path, finish(path, text))
+		}
+		return metafile
+	}
+	const plugins = [oneLanguage, oneOclif]
+	const alone = (entry, folder, rooms) =>
+		oneFile({
+			options: { ...options(outdir), chunkNames: `${folder}/[name]-[hash]`, plugins },
+			entry,
+			rooms,
+			banner,
+			finish,
+		})
+	const metas = await Promise.all([
+		whole({ entryPoints: split, splitting: true, chunkNames: 'chunks/[name]-[hash]', plugins }),
+		whole({ entryPoints: { oclif: 'scripts/build/oclif.mjs' } }),
+		alone(chat, 'chat', rooms),
+		alone(library, 'engine', []),
+	])
+	const metafile = { inputs: {}, outputs: {} }
+	for (const meta of metas) for (const part of ['inputs', 'outputs']) Object.assign(metafile[part], meta[part])
+	return { metafile }
 }
 
 /** oclif's own manifest of the built commands; paths as they will be in dist. */

@@ -1,5 +1,5 @@
 // A session's parts put together: settings, rules, files, tools, sandbox, model, journal, undo. Called by engine.ts at `open`.
-import { readdir } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EngineOptions, OpenOptions } from './api.ts'
 import { capLimits } from './config/apply-policy.ts'
@@ -12,13 +12,14 @@ import { environment } from './context/environment.ts'
 import { loadInstructions } from './context/instructions.ts'
 import { loadMemory } from './context/memory.ts'
 import { systemPrompt } from './context/system-prompt.ts'
-import { UserError } from './errors.ts'
+import { codeOf, UserError } from './errors.ts'
 import { createFiles } from './files/guard.ts'
 import { languageProfiles } from './languages/profiles.ts'
 import { lazyExecutor } from './lazy-executor.ts'
 import { LiveSession } from './live-session.ts'
 import type { createModelChoice } from './model-choice.ts'
 import { expandHosts, networkNote } from './net/host-names.ts'
+import { upstreamProxy } from './net/upstream.ts'
 import { originOf } from './origin.ts'
 import { hostRule } from './permission/decide.ts'
 import { createDecider } from './permission/decider.ts'
@@ -32,7 +33,8 @@ import type { GarudaSnapshots } from './session/snapshots.ts'
 import type { SessionStart } from './session-parts.ts'
 import { builtinTools } from './tools/builtin.ts'
 import { toolSpecs } from './tools/specs.ts'
-import { webTools } from './tools/web-tools.ts'
+import { webFetchTool } from './tools/web-fetch.ts'
+import type { WebTools } from './tools/web-tools.ts'
 import type { Json, Mode, ToolSpec } from './types.ts'
 import { noUsage } from './types.ts'
 
@@ -102,7 +104,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	if ('error' in listed)
 		throw new UserError(`network.allow: ${listed.error}.`, 'docs/network.md has the list of presets.')
 	const hosts: string[] = listed
-	const web = await webTools({ web: settings.web, ca: settings.model.ca, paths, env: options.env, credentials })
+	const web = await webOf(a, credentials)
 	notices.push(...web.notices)
 	const tools = [...builtinTools({ todo: settings.todo, memory: settings.memory }), ...web.tools]
 	const specs = (resumed?.header.tools as ToolSpec[] | undefined) ?? toolSpecs(tools)
@@ -260,6 +262,21 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	})
 	audit.onProblem((text) => session.note(text))
 	return session
+}
+
+/** The web tools. Who has no search.json and no CA of their own does not pay for reading them (and zod) at each start. */
+async function webOf({ options, paths, loaded }: Assembly, credentials: Record<string, string>): Promise<WebTools> {
+	const { web, model } = loaded.settings
+	const plain = await lstat(join(paths.home, 'search.json')).then(
+		() => false,
+		(error) => codeOf(error) === 'ENOENT',
+	)
+	if (!plain || model.ca !== undefined) {
+		const { webTools } = await import('./tools/web-tools.ts')
+		return webTools({ web, ca: model.ca, paths, env: options.env, credentials })
+	}
+	const fetch = { allowLocalhost: web.allowLocalhost, upstream: upstreamProxy(options.env) }
+	return { tools: web.enabled === false ? [] : [webFetchTool(fetch)], claude: null, notices: [], close: () => {} }
 }
 
 const fresh = (): SessionStart => ({
