@@ -193,11 +193,13 @@ const partTitle = (index: number, text: string): string => {
 	return `Part ${index + 1}${header ? ` ${oneLine(header, 80)}` : ''}`
 }
 
-/** The whole command where a command is asked about; what happens to it is in the warning. */
-function questionTitle(request: ApprovalRequest): string {
-	const { effect, info } = request
-	if (effect === undefined && info.command !== undefined && !info.outside) return commandTitle(info.command)
-	return oneLine(request.title, 8000)
+/** The whole command where a command is asked about: a title that leaves a part out would hide what runs. */
+function questionTitle({ effect, info, title }: ApprovalRequest): string {
+	const outside =
+		effect?.type === 'outside_sandbox' ? effect.command : info.outside && !effect ? info.command : undefined
+	if (outside !== undefined) return `Run outside the sandbox: ${commandTitle(outside)}`
+	if (effect === undefined && info.command !== undefined) return commandTitle(info.command)
+	return oneLine(title)
 }
 
 /** Everything that will happen: the warning first, then the command, the text or the change. */

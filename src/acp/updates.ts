@@ -110,8 +110,8 @@ export class EventMapper {
 				const call = calls.get(event.callId)
 				if (!call) break
 				this.finish(call, event.status, event.text)
-				if (event.name === 'todo_write' && event.status === 'ok' && Array.isArray(event.data))
-					channel.send({ sessionUpdate: 'plan', entries: planEntries(event.data) })
+				const steps = event.name === 'todo_write' && event.status === 'ok' ? stepsOf(event.data) : null
+				if (steps) channel.send({ sessionUpdate: 'plan', entries: planEntries(steps) })
 				break
 			}
 			case 'server_tool':
@@ -252,6 +252,9 @@ export class EventMapper {
 		)
 	}
 }
+
+const stepsOf = (data: Json | undefined): Json[] | null =>
+	typeof data === 'object' && data !== null && !Array.isArray(data) && Array.isArray(data.todo) ? data.todo : null
 
 /** The list of steps as the editor's plan. */
 export const planEntries = (data: readonly Json[]): PlanEntry[] =>
