@@ -1,6 +1,6 @@
 // Modes and the options of a session as the editor's menus: model, mode, thinking, sandbox. Between a session and its requests.
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
-import type { Effort, Mode, ModelInfo, Session } from '../engine/index.ts'
+import type { Effort, Mode, ModelInfo, Profile, Session } from '../engine/index.ts'
 import { invalidParams } from './errors.ts'
 
 const modes: { id: Mode; name: string; description: string }[] = [
@@ -15,6 +15,15 @@ const efforts: Record<Effort, string> = {
 	max: 'Highest',
 }
 const usual = 'default'
+/** From loose to tight. */
+const profiles: { value: Profile; name: string; description: string }[] = [
+	{
+		value: 'standard',
+		name: 'Standard',
+		description: 'What the sandbox stops may run outside of it, after a question.',
+	},
+	{ value: 'strict', name: 'Strict', description: 'Nothing runs outside the sandbox, and no Unix socket is opened.' },
+]
 
 export const modeState = (session: Session): SessionModeState => ({
 	currentModeId: session.mode,
@@ -59,6 +68,16 @@ export function configOptions(session: Session, models: readonly ModelInfo[]): S
 				...levels.map((level) => ({ value: level, name: efforts[level] })),
 			],
 		})
+	const { profile } = session.status()
+	options.push({
+		type: 'select',
+		id: 'sandbox',
+		name: 'Sandbox',
+		description: 'It can be made tighter for this session, not looser.',
+		category: '_sandbox',
+		currentValue: profile,
+		options: profiles.slice(profiles.findIndex((one) => one.value === profile)),
+	})
 	return options
 }
 
@@ -76,6 +95,7 @@ export async function setOption(
 		throw invalidParams(`the option "${id}" has no value "${value}"; it takes ${values.join(', ')}`)
 	if (id === 'mode') await session.setMode(modeOf(value))
 	else if (id === 'model') await session.setModel(value)
+	else if (id === 'sandbox') await session.setProfile(value as Profile)
 	else if (id === 'effort') await session.setEffort(value === usual ? null : (value as Effort))
 }
 

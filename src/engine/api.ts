@@ -138,6 +138,9 @@ export interface UndoResult {
 	message: string
 }
 
+/** How tight the sandbox is: `strict` runs nothing outside of it and opens no Unix sockets. */
+export type Profile = 'standard' | 'strict'
+
 export interface Status {
 	id: string
 	root: string
@@ -147,6 +150,7 @@ export interface Status {
 	effort: Effort | null
 	mode: Mode
 	sandbox: string
+	profile: Profile
 	acceptEdits: boolean
 	usage: Usage
 	contextTokens: number
@@ -170,6 +174,8 @@ export interface Session {
 	/** Throws UserError when the model cannot be used. */
 	setModel(name: string): Promise<void>
 	setEffort(effort: Effort | null): Promise<void>
+	/** Tightens the sandbox for the rest of the session; ends background processes. UserError while a turn runs, or for a looser one. */
+	setProfile(profile: Profile): Promise<void>
 	setAcceptEdits(on: boolean): void
 	setTitle(title: string): Promise<void>
 	compact(signal?: AbortSignal): Promise<{ before: number; after: number } | null>

@@ -130,6 +130,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	const audit = await auditLog(a, resumed?.header.id ?? id, redactor)
 	for (const entry of a.consents) await audit.append(entry)
 
+	let { profile } = settings
 	const executor = lazyExecutor(
 		paths.tmp,
 		async (tmp) => {
@@ -144,7 +145,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 				tmp,
 				env: options.env,
 				executor: settings.executor,
-				profile: settings.profile,
+				profile,
 				writePaths: settings.sandbox.writePaths,
 				envAllow: settings.env.allow,
 				caches: profiles.flatMap((profile) => profile.caches),
@@ -241,6 +242,11 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		openJournal: keep ? openJournal : null,
 		chooseModel: (name) => a.models.connect(name, settings, redactor),
 		sandboxWord: () => executor.word(),
+		profile: () => profile,
+		tighten: async () => {
+			profile = 'strict'
+			await executor.renew()
+		},
 		warmUp: () => executor.warmUp(),
 		exportText: async () => {
 			const { exportTo, toMarkdown } = await import('./session/export.ts')

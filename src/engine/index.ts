@@ -7,6 +7,7 @@ export type {
 	Garuda,
 	ModelInfo,
 	OpenOptions,
+	Profile,
 	PromptOptions,
 	Session,
 	Status,

@@ -11,6 +11,8 @@ export interface LazyExecutor extends Executor {
 	word(): string
 	/** Begins the probe; never throws. */
 	warmUp(): void
+	/** Ends what runs in it; the next command gets one that is made anew. */
+	renew(): Promise<void>
 }
 
 type Made = { executor: Executor; notice?: string }
@@ -31,7 +33,7 @@ export function lazyExecutor(
 
 	const get = (): Promise<Made> => {
 		made ??= (async () => {
-			tmp = await privateFolder(folder)
+			tmp ??= await privateFolder(folder)
 			const one = await make(tmp)
 			known = one
 			if (closed) await one.executor.close()
@@ -54,6 +56,12 @@ export function lazyExecutor(
 					: known.executor.kind
 				: 'not started yet',
 		warmUp: () => void get().catch(() => {}),
+		renew: async () => {
+			const old = made
+			made = null
+			known = null
+			await old?.then((one) => one.executor.close()).catch(() => {})
+		},
 		close: async () => {
 			closed = true
 			await made?.then((one) => one.executor.close()).catch(() => {})

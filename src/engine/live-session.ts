@@ -1,5 +1,5 @@
 // One open conversation: prompts become turns, turns become records, and every change can be taken back. Between a front end and the turn.
-import type { PromptOptions, Session, Status, Turn, UndoResult } from './api.ts'
+import type { Profile, PromptOptions, Session, Status, Turn, UndoResult } from './api.ts'
 import { TokenBudget } from './budget.ts'
 import { Channel } from './channel.ts'
 import { type Compaction, createCompaction } from './context/compact.ts'
@@ -289,6 +289,15 @@ export class LiveSession implements Session {
 		this.emit({ type: 'model', model: this.choice.name, ...effort })
 	}
 
+	async setProfile(profile: Profile): Promise<void> {
+		if (profile === this.p.profile()) return
+		if (profile !== 'strict')
+			throw new UserError('The sandbox of a session can only be made tighter.', 'Start a new session for another one.')
+		if (this.running) throw new UserError('A turn is running in this session.', 'Tighten the sandbox after it.')
+		await this.p.tighten()
+		await this.p.audit.append({ kind: 'mode', detail: { profile } }).catch(() => {})
+	}
+
 	setAcceptEdits(on: boolean): void {
 		this.acceptEdits = on
 	}
@@ -362,6 +371,7 @@ export class LiveSession implements Session {
 			effort: this.effort ?? null,
 			mode: this.modeNow,
 			sandbox: this.p.sandboxWord(),
+			profile: this.p.profile(),
 			acceptEdits: this.acceptEdits,
 			usage: this.usage,
 			contextTokens: this.log.tokens(),

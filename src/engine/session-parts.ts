@@ -1,4 +1,5 @@
 // What an open session is made of: the parts that assemble.ts brings and live-session.ts runs on. Types only.
+import type { Profile } from './api.ts'
 import type { Decider } from './permission/decider.ts'
 import type { AuditLog, Clock, ModelClient, Redactor, SessionWriter, Tool, ToolState } from './ports.ts'
 import type { Turnmark } from './session/resume.ts'
@@ -39,7 +40,17 @@ export interface SessionParts {
 	specs: ToolSpec[]
 	gate: Omit<
 		GateDeps,
-		'mode' | 'emit' | 'record' | 'done' | 'beforeChange' | 'decide' | 'remember' | 'tools' | 'state' | 'redactor' | 'root'
+		| 'mode'
+		| 'emit'
+		| 'record'
+		| 'done'
+		| 'beforeChange'
+		| 'decide'
+		| 'remember'
+		| 'tools'
+		| 'state'
+		| 'redactor'
+		| 'root'
 	>
 	decider: Pick<Decider, 'decide' | 'rules'>
 	/** Whether commands run in the OS sandbox. */
@@ -56,6 +67,9 @@ export interface SessionParts {
 	openJournal: (() => Promise<SessionWriter>) | null
 	chooseModel(name: string): Promise<ModelChoice>
 	sandboxWord(): string
+	/** The sandbox profile in force; it can only be made tighter. */
+	profile(): Profile
+	tighten(): Promise<void>
 	/** Starts what the first command will need, beside the first request. */
 	warmUp(): void
 	exportText(): Promise<string>

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { removeTemp } from '../helpers/temp.ts'
+import { removeTemp, writeFiles } from '../helpers/temp.ts'
 import { closeEditors, editor, errorOf, texts } from './editor.ts'
 
 const call = (name: string, input: Record<string, unknown>) => ({ calls: [{ name, input }] })
@@ -236,6 +236,7 @@ describe('acp: turns', () => {
 			{ text: 'test', status: 'open' },
 		]
 		const e = await editor({ replies: [call('todo_write', { items }), { text: 'ok' }] })
+		writeFiles(e.home, { '.garuda/settings.json': '{ "todo": true }' })
 		await e.prompt(await e.session(), 'plan it')
 		expect(e.only('plan')[0]!.entries.map((one) => [one.content, one.status])).to.deep.equal([
 			['look', 'completed'],

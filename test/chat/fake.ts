@@ -166,6 +166,9 @@ export function fakeGaruda(script: Script, options: FakeOptions = {}): Fake {
 				fake.calls.push(`effort ${next}`)
 				effort = next
 			},
+			async setProfile(next) {
+				fake.calls.push(`profile ${next}`)
+			},
 			setAcceptEdits(on) {
 				fake.calls.push(`edits ${on}`)
 				acceptEdits = on
@@ -193,6 +196,7 @@ export function fakeGaruda(script: Script, options: FakeOptions = {}): Fake {
 				effort,
 				mode,
 				sandbox: 'bubblewrap',
+				profile: 'standard',
 				acceptEdits,
 				usage: noUsage(),
 				contextTokens: 5000,
