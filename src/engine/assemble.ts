@@ -130,7 +130,6 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	const audit = await auditLog(a, resumed?.header.id ?? id, redactor)
 	for (const entry of a.consents) await audit.append(entry)
 
-	let { profile } = settings
 	const executor = lazyExecutor(
 		paths.tmp,
 		async (tmp) => {
@@ -145,7 +144,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 				tmp,
 				env: options.env,
 				executor: settings.executor,
-				profile,
+				profile: settings.profile,
 				writePaths: settings.sandbox.writePaths,
 				envAllow: settings.env.allow,
 				caches: profiles.flatMap((profile) => profile.caches),
@@ -242,9 +241,10 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		openJournal: keep ? openJournal : null,
 		chooseModel: (name) => a.models.connect(name, settings, redactor),
 		sandboxWord: () => executor.word(),
-		profile: () => profile,
+		profile: () => settings.profile,
 		tighten: async () => {
-			profile = 'strict'
+			// The decider and the next executor read it here.
+			settings.profile = 'strict'
 			await executor.renew()
 		},
 		warmUp: () => executor.warmUp(),

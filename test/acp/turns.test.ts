@@ -238,6 +238,7 @@ describe('acp: turns', () => {
 		const e = await editor({ replies: [call('todo_write', { items }), { text: 'ok' }] })
 		writeFiles(e.home, { '.garuda/settings.json': '{ "todo": true }' })
 		await e.prompt(await e.session(), 'plan it')
+		expect(e.questions, 'a list needs no question').to.deep.equal([])
 		expect(e.only('plan')[0]!.entries.map((one) => [one.content, one.status])).to.deep.equal([
 			['look', 'completed'],
 			['mend', 'in_progress'],

@@ -275,7 +275,8 @@ function decideCall(input: DecideInput): Decision {
 			if (outside) return ask(`${outside.shown} lies outside the working root`, more)
 			return allow('reading inside the root')
 		case 'none':
-			return readOnlyTool
+			// The list of steps is the session's own; only for its order among the calls it is no reading tool.
+			return readOnlyTool || tool === 'todo_write'
 				? allow('it has no effect')
 				: ask('what it does is not known here', { lastingRule: `allow: ${tool}` })
 		default:
