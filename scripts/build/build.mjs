@@ -1,7 +1,7 @@
 // esbuild makes the only dist: one entry a command, the engine, its workers; then the manifest from that very dist.
 // Run through scripts/ready.mjs, which decides whether it is needed.
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, relative, sep } from 'node:path'
+import { dirname, relative, resolve, sep } from 'node:path'
 import { build } from 'esbuild'
 import { inputs, outputs } from '../state.mjs'
 import { oneFile } from './hot.mjs'
@@ -16,6 +16,19 @@ const oneLanguage = {
 			/[\\/]zod[\\/]/.test(importer) ? { path: 'locales', namespace: 'none', sideEffects: false } : null,
 		)
 		build.onLoad({ filter: /^locales$/, namespace: 'none' }, () => ({ contents: 'export {}' }))
+	},
+}
+
+/** The SDK's requests are carried by net/http.ts; the global Headers that it makes on the way would load all of undici. */
+const ownHeaders = {
+	name: 'own-headers',
+	setup(build) {
+		const own = resolve('src/engine/model/anthropic-headers.ts')
+		build.onLoad({ filter: /[\\/]@anthropic-ai[\\/]sdk[\\/].*\.mjs$/ }, ({ path }) => {
+			const text = readFileSync(path, 'utf8')
+			if (!/\bHeaders\b/.test(text)) return null
+			return { contents: `import{Headers}from${JSON.stringify(own)};${text}`, loader: 'js' }
+		})
 	},
 }
 
@@ -99,7 +112,7 @@ async function bundle(outdir) {
 		}
 		return metafile
 	}
-	const plugins = [oneLanguage, oneOclif]
+	const plugins = [oneLanguage, oneOclif, ownHeaders]
 	const alone = (entry, folder, rooms) =>
 		oneFile({
 			options: { ...options(outdir), chunkNames: `${folder}/[name]-[hash]`, plugins },

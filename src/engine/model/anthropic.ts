@@ -1,10 +1,11 @@
 // The Anthropic adapter: the SDK makes the request (its form, headers and version are the SDK's business), Garuda carries and reads it.
+import { BaseAnthropic } from '@anthropic-ai/sdk/client'
 import type { Http } from '../net/http.ts'
-
 import type { ModelFailure, ModelSpec } from '../types.ts'
 import { type Adapter, type AdapterDeps, idsIn } from './adapter.ts'
 import { AnthropicDecoder } from './anthropic-decode.ts'
 import { encodeAnthropic } from './anthropic-encode.ts'
+import { Headers } from './anthropic-headers.ts'
 import { brokenStream, cancelled, failureOf, toldBy, wireFailure } from './failure.ts'
 import { learnAnthropic } from './learn.ts'
 import type { Provider, ProviderQuirks } from './provider.ts'
@@ -14,16 +15,15 @@ import { readStream } from './sse.ts'
 const ownHeaders =
 	/^(authorization|content-type|accept|anthropic-(version|beta)|user-agent|x-stainless-.*|idempotency-key)$/
 
-/** Loads the SDK (only here, only when this provider is used). */
-export async function anthropicAdapter(provider: Provider, spec: ModelSpec, deps: AdapterDeps): Promise<Adapter> {
-	const { default: Anthropic } = await import('@anthropic-ai/sdk')
+/** This file holds the SDK's core: it is loaded only where this provider is used. */
+export function anthropicAdapter(provider: Provider, spec: ModelSpec, deps: AdapterDeps): Adapter {
 	const key = provider.apiKey?.trim() || null
 	const quirks: ProviderQuirks = { ...provider.quirks }
 	const extra = Object.fromEntries(
 		Object.entries(provider.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
 	)
 	const silent = { error: quiet, warn: quiet, info: quiet, debug: quiet }
-	const client = new Anthropic({
+	const client = new BaseAnthropic({
 		// Never null: the SDK would look for a key, a profile and a base URL of its own.
 		apiKey: key ?? 'none',
 		authToken: null,
@@ -66,7 +66,9 @@ export async function anthropicAdapter(provider: Provider, spec: ModelSpec, deps
 					// Not messages.create: it prints warnings about old models to the console.
 					wire = (await client
 						.post('/v1/messages', {
-							body,
+							// As text: for an object the SDK first asks the global FormData, which loads undici.
+							body: JSON.stringify(body),
+							headers: { 'content-type': 'application/json' },
 							stream: true,
 							signal: link.signal,
 							timeout: deps.tuning.headerTimeoutMs + 60_000,

@@ -43,7 +43,7 @@ export async function createModelClient(provider: Provider, spec: ModelSpec, dep
 	const adapterDeps = { http: deps.http, tuning: deps.tuning, log: deps.log ?? (() => {}) }
 	const adapter: Adapter =
 		own.api === 'anthropic'
-			? await (await import('./anthropic.ts')).anthropicAdapter(own, spec, adapterDeps)
+			? (await import('./anthropic.ts')).anthropicAdapter(own, spec, adapterDeps)
 			: (await import('./openai.ts')).openaiAdapter(own, spec, adapterDeps)
 	return withRetry(repairing(adapter, own, spec, adapterDeps.log), deps.tuning, deps.clock)
 }
