@@ -18,6 +18,8 @@ export interface WallOptions {
 	/** A folder for temporary files. */
 	tmpdir: string
 	settings: Pick<SandboxOptions, 'executor' | 'profile' | 'writePaths' | 'envAllow' | 'denyRead' | 'blockUnix'>
+	/** Where no command may write; default /etc and /usr/local. */
+	systemFolders?: string[]
 	/** Another executor than the real one: tests show that a fallen wall is seen. */
 	make?: (options: SandboxOptions) => Promise<{ executor: Executor; notice?: string; reason?: string }>
 }
@@ -41,6 +43,8 @@ export async function checkWalls(o: WallOptions): Promise<CheckLine[]> {
 	const closing: (() => Promise<unknown>)[] = []
 	try {
 		const token = randomBytes(9).toString('hex')
+		// Names of files get a mark of their own: the token must stand nowhere but where a command must not find it.
+		const mark = randomBytes(6).toString('hex')
 		const root = join(base, 'root')
 		for (const name of ['root', 'tmp', 'tmp2', 'beside']) await mkdir(join(base, name), { mode: 0o700 })
 		const common = { root, extraDirs: [], home: o.home, caches: [], ...o.settings }
@@ -79,12 +83,17 @@ export async function checkWalls(o: WallOptions): Promise<CheckLine[]> {
 		})
 		const listener = await listen()
 		closing.push(listener.close)
-		const canary = await plant(o.garudaHome, token)
+		const canary = await plant(o.garudaHome, mark, token)
 		if (canary) closing.push(() => rm(canary, { force: true }))
-		const targets = writeTargets(o.home, base, token)
+		// Files that must not come to be.
+		const targets = [o.home, ...(o.systemFolders ?? ['/etc', '/usr/local']), join(base, 'beside')].map((folder) =>
+			join(folder, `.garuda-check-${mark}`),
+		)
 		const secrets = (await Promise.all(homeSecrets.map((name) => existing(join(o.home, name))))).filter(
 			(one) => one !== null,
 		)
+
+		const others = secrets.filter((path) => path !== o.garudaHome).length
 
 		const result = await executor.run(
 			{
@@ -120,7 +129,7 @@ export async function checkWalls(o: WallOptions): Promise<CheckLine[]> {
 					)
 				: pass(
 						'sandbox.secrets',
-						`a command could read neither Garuda's folder nor any of ${secrets.length} other places of keys in your home`,
+						`a command could not read Garuda's folder${others === 0 ? '' : `, nor ${others} other ${others === 1 ? 'place' : 'places'} of keys in your home`}`,
 					),
 			listener.connections() === 0 && !said.has('CONNECTED')
 				? pass('sandbox.network', 'a command could not reach a server of this machine')
@@ -166,14 +175,10 @@ echo END
 `
 }
 
-/** Files that must not come to be: the home, the system, beside the root. */
-const writeTargets = (home: string, base: string, token: string): string[] =>
-	[home, '/etc', '/usr/local', join(base, 'beside')].map((folder) => join(folder, `.garuda-check-${token}`))
-
 /** A file with the token in Garuda's own folder; null where there is no such folder yet. */
-async function plant(garudaHome: string, token: string): Promise<string | null> {
+async function plant(garudaHome: string, mark: string, token: string): Promise<string | null> {
 	try {
-		const path = join(garudaHome, `check-${token.slice(0, 8)}`)
+		const path = join(garudaHome, `check-${mark}`)
 		await writeFile(path, token, { mode: 0o600, flag: 'wx' })
 		return path
 	} catch (error) {
