@@ -141,23 +141,33 @@ function afterOptions(args: readonly string[], { valued = '', skip = 0, assigns 
 }
 
 function shell(args: readonly string[]): Inner[] {
-	for (let at = 0; at < args.length; at++) {
+	const input: Inner[] = [{ stdin: true, reason: 'a shell reads its commands from its input' }]
+	let given = false
+	let reads = false
+	let at = 0
+	for (; at < args.length; at++) {
 		const word = args[at]!
-		if (/^[-+]O$|^--(?:rcfile|init-file)$/.test(word)) at++
-		else if (/^-[a-zA-Z]*c[a-zA-Z]*$/.test(word)) {
-			// Options may still stand between -c and its text.
-			const text = args.slice(at + 1).find((one) => !/^[-+][a-zA-Z]/.test(one))
-			return text === undefined ? [] : [{ script: text, sure: true }]
-		} else if (word === '-s' || word === '-')
-			return [{ stdin: true, reason: 'a shell reads its commands from its input' }]
-		else if (word === '--' || !/^[-+]/.test(word)) {
-			const file = word === '--' ? args[at + 1] : word
-			return file && /^(?:\/dev\/(?:stdin|fd\/)|\/proc\/self\/fd\/)/.test(file)
-				? [{ stdin: true, reason: 'a shell reads its commands from its input' }]
-				: []
+		if (word === '--' || word === '-') {
+			at++
+			break
 		}
+		if (!/^[-+]/.test(word)) break
+		if (word.startsWith('--')) {
+			if (/^--(?:rcfile|init-file)$/.test(word)) at++
+			continue
+		}
+		if (/^-.*c/.test(word)) given = true
+		if (/^-.*s/.test(word)) reads = true
+		// Each -o and -O takes a word, also within `-euo pipefail` and after -c.
+		at += word.match(/[oO]/g)?.length ?? 0
 	}
-	return [{ stdin: true, reason: 'a shell reads its commands from its input' }]
+	if (given) {
+		const text = args[at]
+		return text === undefined ? [] : [{ script: text, sure: true }]
+	}
+	const file = args[at]
+	if (reads || file === undefined) return input
+	return /^(?:\/dev\/(?:stdin|fd\/)|\/proc\/self\/fd\/)/.test(file) ? input : []
 }
 
 /** String literals of code in another language that might be handed to a shell. */
