@@ -90,6 +90,7 @@ export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor
 				settings.network?.close()
 				settings.group?.close()
 			},
+			ended: () => settings.placeholders.close(),
 		}
 	})
 
@@ -138,6 +139,8 @@ export const createHostExecutor = (settings: ExecutorSettings): Executor =>
 interface Inside {
 	run(spec: RunSpec, signal: AbortSignal): Promise<RunResult>
 	close?(): void
+	/** When nothing runs any more. */
+	ended?(): void
 }
 
 const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (pipes: Pipes) => Inside): Executor => {
@@ -165,6 +168,7 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (p
 			closing.abort()
 			inside.close?.()
 			await Promise.allSettled(running)
+			inside.ended?.()
 			pipes.close()
 			rmSync(settings.own, { recursive: true, force: true })
 		},

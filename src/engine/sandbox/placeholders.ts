@@ -12,11 +12,13 @@ export interface Placeholder {
 
 /**
  * The placeholders of one session, counted over its commands. Removing a file takes the mounts on it along, in every
- * sandbox: so the last of all sessions of this user removes it, and each session writes in `own` which ones it needs.
+ * sandbox: so each session writes in `own` which ones it may need until it ends, and with two sessions in one repository
+ * they stay until the last of them closes.
  */
 export class Placeholders {
 	readonly #own: string
-	readonly #held = new Map<string, { text: string; count: number; ino: number }>()
+	/** By path, how many running commands need it; 0 is none. */
+	readonly #held = new Map<string, { text: string; count: number }>()
 
 	constructor(own: string) {
 		this.#own = own
@@ -25,43 +27,39 @@ export class Placeholders {
 	/** Makes what is missing, before the mounts. What cannot be made is left out: then the command cannot make it either. */
 	hold(wanted: Placeholder[]): () => void {
 		const files = new Map(wanted.flatMap(({ path, text }) => (text === null ? [] : [[path, text] as const])))
-		const news = [...files.keys()].some((path) => !this.#held.has(path))
+		const before = this.#held.size
 		for (const [path, text] of files) {
 			const known = this.#held.get(path)
 			if (known) known.count++
-			else this.#held.set(path, { text, count: 1, ino: 0 })
+			else this.#held.set(path, { text, count: 1 })
 		}
 		// Before the look at the disk: whoever removes looks here first.
-		if (news) this.#write()
+		if (this.#held.size > before)
+			quietly(() => writeFileSync(join(this.#own, 'held'), [...this.#held.keys()].join('\0'), { mode: 0o600 }))
 		for (const { path, text } of wanted)
 			if (text === null) makeFolder(path)
-			else this.#held.get(path)!.ino = makeFile(path, text) ?? this.#held.get(path)!.ino
+			else makeFile(path, text)
 		let done = false
 		return () => {
 			if (done) return
 			done = true
-			this.#release([...files.keys()])
+			for (const path of files.keys()) this.#held.get(path)!.count--
+			this.#remove([...files.keys()])
 		}
 	}
 
-	#release(paths: string[]): void {
-		const over = new Map<string, { text: string; ino: number }>()
-		for (const path of paths) {
-			const known = this.#held.get(path)
-			if (!known || --known.count > 0) continue
-			this.#held.delete(path)
-			over.set(path, known)
-		}
-		if (over.size === 0) return
-		this.#write()
+	/** After the last command: what another session kept from being removed. */
+	close(): void {
+		quietly(() => rmSync(join(this.#own, 'held'), { force: true }))
+		this.#remove([...this.#held.keys()])
+	}
+
+	#remove(paths: string[]): void {
+		const over = paths.filter((path) => this.#held.get(path)!.count === 0)
+		if (over.length === 0) return
 		const elsewhere = this.#others()
-		for (const [path, { text, ino }] of over)
-			if (!elsewhere.has(path) && lstat(path)?.ino === ino && smallFile(path, 16) === text)
-				quietly(() => unlinkSync(path))
-	}
-
-	#write(): void {
-		quietly(() => writeFileSync(join(this.#own, 'held'), [...this.#held.keys()].join('\0'), { mode: 0o600 }))
+		for (const path of over)
+			if (!elsewhere.has(path) && smallFile(path, 16) === this.#held.get(path)!.text) quietly(() => unlinkSync(path))
 	}
 
 	/** What the user's other sessions hold now; those of dead processes are swept by whoever starts next. */
@@ -94,17 +92,16 @@ const makeFolder = (path: string): void => {
 	})
 }
 
-/** The inode of the file that is ours now; undefined where there is another one, or none can be made. */
-const makeFile = (path: string, text: string): number | undefined =>
+const makeFile = (path: string, text: string): void => {
 	quietly(() => {
 		const found = lstat(path)
 		// An empty commondir stops every git; bubblewrap leaves one where the file vanished before its mount.
 		if (found?.isFile() && found.size === 0 && text !== '') rmSync(path)
-		else if (found) return found.isFile() && smallFile(path, 16) === text ? found.ino : undefined
+		else if (found) return
 		writeFileSync(path, text, { flag: 'wx', mode: 0o644 })
 		giveTo(path)
-		return lstatSync(path).ino
 	})
+}
 
 /** As root, what lies in a user's repository belongs to that user. */
 const giveTo = (path: string): void => {

@@ -207,8 +207,7 @@ const linkTarget = (path: string): string => {
  */
 const placeholder = (name: string, path: string, view: ConfigView, elsewhere: boolean): Placeholder[] => {
 	if (name === 'commondir') return elsewhere || view.reftable ? [] : [{ path, text: '.' }]
-	if (name === 'config.worktree') return view.worktreeConfig ? [{ path, text: '' }] : []
-	return [{ path, text: name === 'config' ? '' : null }]
+	return [{ path, text: name === 'hooks' || name === 'info' ? null : '' }]
 }
 
 /** The parts of a nested repository found by the watch. */

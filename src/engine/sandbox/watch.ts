@@ -262,16 +262,7 @@ const lookAtGit = (path: string, parentMs: number, sights: Map<string, Sight>, l
 		return
 	}
 	const own = Math.max(parentMs, found.mtimeMs)
-	for (const name of ['config', 'config.worktree']) {
-		const at = join(path, name)
-		const file = lstat(at)
-		if (!file) continue
-		if (!file.isFile()) sight(at, file, own, 'not a plain file', sights, late)
-		else {
-			const risky = riskyKeys(smallFile(at, 1_000_000) ?? '')
-			if (risky.length > 0) sight(at, file, own, `sets ${[...new Set(risky)].slice(0, 5).join(', ')}`, sights, late)
-		}
-	}
+	for (const name of ['config', 'config.worktree']) lookAtConfig(join(path, name), own, sights, late)
 	const hooks = join(path, 'hooks')
 	const folder = lstat(hooks)
 	if (folder?.isSymbolicLink()) sight(hooks, folder, own, 'a link', sights, late)
@@ -288,6 +279,17 @@ const lookAtGit = (path: string, parentMs: number, sights: Map<string, Sight>, l
 		const at = join(path, 'worktrees', name, 'commondir')
 		const file = lstat(at)
 		if (file && smallFile(at, 4096)?.trim() !== '../..') sight(at, file, own, 'names another git folder', sights, late)
+		lookAtConfig(join(path, 'worktrees', name, 'config.worktree'), own, sights, late)
+	}
+}
+
+const lookAtConfig = (at: string, parentMs: number, sights: Map<string, Sight>, late: boolean): void => {
+	const file = lstat(at)
+	if (!file) return
+	if (!file.isFile()) sight(at, file, parentMs, 'not a plain file', sights, late)
+	else {
+		const risky = riskyKeys(smallFile(at, 1_000_000) ?? '')
+		if (risky.length > 0) sight(at, file, parentMs, `sets ${[...new Set(risky)].slice(0, 5).join(', ')}`, sights, late)
 	}
 }
 
