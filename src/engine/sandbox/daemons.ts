@@ -29,7 +29,10 @@ export interface Daemons {
 	 * run as may. It outlives the call and the turn, not the session: the executor's `close` ends it, and with the sandbox's
 	 * process space it dies when Garuda is killed.
 	 */
-	start(executor: Executor, spec: Pick<RunSpec, 'script' | 'cwd' | 'env' | 'reachHost'>): Promise<DaemonState>
+	start(
+		executor: Executor,
+		spec: Pick<RunSpec, 'script' | 'cwd' | 'env' | 'readOnly' | 'reachHost'>,
+	): Promise<DaemonState>
 	list(): DaemonState[]
 	/** Undefined for an id that never was, or that ended so long ago that it is forgotten. */
 	get(id: string): DaemonState | undefined
@@ -121,7 +124,7 @@ class Running {
 	constructor(
 		id: string,
 		executor: Executor,
-		spec: Pick<RunSpec, 'script' | 'cwd' | 'env' | 'reachHost'>,
+		spec: Pick<RunSpec, 'script' | 'cwd' | 'env' | 'readOnly' | 'reachHost'>,
 		lines: number,
 	) {
 		this.id = id

@@ -23,6 +23,7 @@ import {
 	sandboxedShell,
 	shellScript,
 } from './shell.ts'
+import type { StagedRun, StagedSpec, Staging } from './staging.ts'
 import { Standby } from './standby.ts'
 import { type Control, type Launch, type Outcome, start, supervise } from './supervise.ts'
 import { findWall } from './walls.ts'
@@ -53,6 +54,8 @@ export interface BubblewrapSettings extends ExecutorSettings {
 	group?: ProcessGroup | null
 	/** With a list of hosts. */
 	network?: SessionNetwork | undefined
+	/** Where commands may be staged. */
+	staging?: Staging | undefined
 }
 
 export interface SeatbeltSettings extends ExecutorSettings {
@@ -81,9 +84,11 @@ export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor
 			return made
 		}
 		return {
+			stages: settings.staging !== undefined,
 			run: (spec, signal) => {
 				const run = (joined?: Joined) => runBubblewrap(settings, spec, signal, pipes, waiting, joined)
-				return withNetwork(settings.network, spec, run)
+				const all = () => withNetwork(settings.network, spec, run)
+				return stagedOf(settings, spec)?.alone(all) ?? all()
 			},
 			close: () => {
 				for (const one of standby.values()) one.close()
@@ -93,6 +98,11 @@ export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor
 			ended: () => settings.placeholders.close(),
 		}
 	})
+
+const isStaged = (spec: RunSpec): boolean => (spec as StagedSpec).staged === true
+
+const stagedOf = (settings: BubblewrapSettings, spec: RunSpec): Staging | undefined =>
+	isStaged(spec) && spec.readOnly !== true ? settings.staging : undefined
 
 /** Lets a command join the session's network where there is one, and says afterwards what it was refused. */
 const withNetwork = async (
@@ -137,6 +147,8 @@ export const createHostExecutor = (settings: ExecutorSettings): Executor =>
 
 /** What one kind of executor does with a command that is not to run outside. */
 interface Inside {
+	/** It can run a command on a staging copy. */
+	stages?: boolean
 	run(spec: RunSpec, signal: AbortSignal): Promise<RunResult>
 	close?(): void
 	/** When nothing runs any more. */
@@ -153,6 +165,9 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (p
 		async run(spec, signal) {
 			if (closing.signal.aborted) throw new ToolError('The session is closed.')
 			if (spec.script === undefined && spec.argv === undefined) throw new ToolError('There is no command to run.')
+			// Never silently without: it would change the project unasked.
+			if (isStaged(spec) && !spec.outside && spec.readOnly !== true && !inside.stages)
+				throw new ToolError('Staged commands need the Linux sandbox with staging on, so this was not run.')
 			if (spec.outside && settings.strict) throw new ToolError('The strict profile runs nothing outside the sandbox.')
 			if (!stat(spec.cwd)?.isDirectory()) throw new ToolError(`The working folder is gone: ${spec.cwd}`)
 			const both = AbortSignal.any([signal, closing.signal])
@@ -279,7 +294,7 @@ const runHolding = async (
 				: shellScript(spec.script, { limits: settings.limits, tmp: settings.tmp, seenTmp: '/tmp', sandboxed: true })
 		const known = settings.watch.known()
 		const env = { ...joined?.env, ...spec.env, ...shell?.env }
-		const policy = settings.policy.build({
+		const whole = settings.policy.build({
 			cwd: spec.cwd,
 			env,
 			readOnly,
@@ -287,6 +302,8 @@ const runHolding = async (
 			network: joined !== undefined,
 			hold,
 		})
+		const staging = stagedOf(settings, spec)
+		const policy = staging ? await staging.begin(whole, signal) : whole
 		const flags = Buffer.from(`${bubblewrapFlags(policy).join('\0')}\0`)
 		const argv = shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true)
 		const alike = shell !== undefined && spec.stdin === undefined && !spec.separate && attempt === 1
@@ -316,7 +333,9 @@ const runHolding = async (
 			policy.masks.map(({ path }) => path),
 		)
 		if (outcome.stopped) walled.wall = { wall: 'process', detail: outcome.stopped }
-		return withNotes(walled, notes, spec.separate === true)
+		const told = withNotes(walled, notes, spec.separate === true)
+		const staged: StagedRun = staging ? { ...told, staged: await staging.end(whole) } : told
+		return staged
 	}
 }
 

@@ -26,6 +26,7 @@ import { checkedBubblewrap, findBubblewrap, findNsenter } from './programs.ts'
 import { repositoryParts } from './repository.ts'
 import { seatbeltProfile } from './seatbelt.ts'
 import { seccompFilter } from './seccomp.ts'
+import { Staging } from './staging.ts'
 import { createWatch } from './watch.ts'
 
 export { commandEnvironment } from './environment.ts'
@@ -59,6 +60,8 @@ export interface SandboxOptions {
 	denyRead?: string[]
 	/** A host list: commands reach these hosts through Garuda's proxy, in a network namespace of the session. */
 	network?: NetworkOptions | undefined
+	/** Commands may be asked to run on a copy of the project (`StagedSpec`); Linux only. */
+	staging?: boolean | undefined
 	platform?: NodeJS.Platform
 	/** An absolute bubblewrap instead of the fixed places. */
 	bwrap?: string
@@ -165,7 +168,9 @@ const tryBubblewrap = async (
 	const network = listed && nsenter ? namespaceNetwork(listed, { bwrap, nsenter }) : undefined
 	const max = settings.limits.processes ?? 0
 	const group = process.getuid?.() === 0 && max > 0 ? processGroup(basename(settings.own), max) : null
+	const staging = options.staging ? new Staging({ folder: settings.own, roots: policy.roots }) : undefined
 	const executor = createBubblewrapExecutor({
+		staging,
 		...settings,
 		bwrap,
 		filter,

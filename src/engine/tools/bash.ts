@@ -4,9 +4,11 @@ import { shownPath } from '../files/guard.ts'
 import { isFolder } from '../files/open.ts'
 import type { RunResult, Tool, ToolContext, ToolResult } from '../ports.ts'
 import type { DaemonState, Daemons } from '../sandbox/daemons.ts'
+import type { StagedSpec } from '../sandbox/staging.ts'
 import { clip, oneLine } from '../text.ts'
 import { lineProgress, readable } from './command-output.ts'
 import { jsonInput } from './json-input.ts'
+import { checkEffects, type DeclaredEffect, effectsProperty, settleStaged } from './staged.ts'
 
 interface Input {
 	command: string
@@ -15,12 +17,15 @@ interface Input {
 	outside_sandbox?: boolean | undefined
 	reason?: string | undefined
 	is_daemon?: boolean | undefined
+	effects?: DeclaredEffect[] | undefined
 }
 
 /** What a session's settings add to the tool; with none of them its description and schema keep their bytes. */
 export interface BashOptions {
 	/** Background processes, where they are on. */
 	daemons?: Daemons | undefined
+	/** Commands run on a copy; what they change is asked about. */
+	staging?: boolean | undefined
 }
 
 const daemonProperty = {
@@ -43,14 +48,18 @@ const schema = {
 	additionalProperties: false,
 }
 
-const inputFor = ({ daemons }: BashOptions) =>
-	jsonInput<Input>({ ...schema, properties: { ...schema.properties, ...(daemons && daemonProperty) } })
+const inputFor = ({ daemons, staging }: BashOptions) =>
+	jsonInput<Input>({
+		...schema,
+		properties: { ...schema.properties, ...(daemons && daemonProperty), ...(staging && effectsProperty) },
+	})
 
 interface Data {
 	command: string
 	timeoutMs: number
 	outside: boolean
 	daemon: boolean
+	effects: DeclaredEffect[]
 	notes: string[]
 	/** Where it runs: shown, and part of what an answer covers. */
 	cwd: string
@@ -101,13 +110,19 @@ const shownFolder = async (cwd: string, ctx: ToolContext): Promise<string> =>
 	shownPath((await ctx.files.resolve(cwd)).shown)
 
 /** Starts a command that goes on after the call; the sandbox only, since outside it would outlive a kill of Garuda. */
-const startDaemon = async (daemons: Daemons, { command, cwd, notes }: Data, ctx: ToolContext): Promise<ToolResult> => {
+const startDaemon = async (
+	daemons: Daemons,
+	{ command, cwd, notes }: Data,
+	ctx: ToolContext,
+	readOnly: boolean,
+): Promise<ToolResult> => {
 	let calling = true
 	let state: DaemonState
 	try {
 		state = await daemons.start(ctx.executor, {
 			script: command,
 			cwd,
+			readOnly,
 			// After the call there is nobody who could be asked for it: only the list counts then.
 			reachHost: async (host, port) =>
 				calling && (await ctx.request({ type: 'reach_host', host, port })).allowed && !ctx.signal.aborted,
@@ -152,6 +167,7 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 		const { bashTimeoutMs, bashMaxTimeoutMs } = ctx.limits
 		const asked = given.timeout_ms ?? bashTimeoutMs
 		const timeoutMs = Math.min(asked, bashMaxTimeoutMs)
+		const effects = options.staging && given.effects ? checkEffects(given.effects) : []
 		const start = await startCwd(ctx)
 		const inFolder = start.cwd === ctx.root ? {} : { cwd: start.cwd }
 		const notes = asked > timeoutMs ? [`the time limit was ${timeoutMs / 1000} s, the most that is allowed`] : []
@@ -169,7 +185,7 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 				...(outside && { outside }),
 				...(reason && { preview: `The model's reason: ${oneLine(reason, 300)}` }),
 			},
-			data: { command, timeoutMs, outside, daemon, notes, cwd: start.cwd },
+			data: { command, timeoutMs, outside, daemon, effects, notes, cwd: start.cwd },
 		}
 	},
 	async run({ data }, ctx): Promise<ToolResult> {
@@ -182,31 +198,31 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 		}
 		if (options.daemons && data.daemon) {
 			await checkFolder()
-			return startDaemon(options.daemons, data, ctx)
+			// Nobody could be asked about what it changes later.
+			return startDaemon(options.daemons, data, ctx, options.staging === true)
 		}
 		/** Hosts that the person or a rule said no to, and why. */
 		const refused = new Map<string, string>()
 		const run = async (outside: boolean): Promise<RunResult> => {
 			await checkFolder()
 			const progress = lineProgress(ctx)
-			const result = await ctx.executor.run(
-				{
-					script: command,
-					cwd: data.cwd,
-					timeoutMs,
-					outside,
-					readOnly: ctx.mode === 'plan',
-					// Progress bars shrink to a fraction when shown: keep more than will be passed on.
-					maxOutput: Math.max(30_000, ctx.limits.resultChars) * 8,
-					onOutput: progress.take,
-					reachHost: async (host, port) => {
-						const { allowed, reason } = await ctx.request({ type: 'reach_host', host, port })
-						if (!allowed) refused.set(port === 443 ? host : `${host}:${port}`, reason)
-						return allowed
-					},
+			const spec: StagedSpec = {
+				script: command,
+				cwd: data.cwd,
+				timeoutMs,
+				outside,
+				readOnly: ctx.mode === 'plan',
+				// Progress bars shrink to a fraction when shown: keep more than will be passed on.
+				maxOutput: Math.max(30_000, ctx.limits.resultChars) * 8,
+				onOutput: progress.take,
+				reachHost: async (host, port) => {
+					const { allowed, reason } = await ctx.request({ type: 'reach_host', host, port })
+					if (!allowed) refused.set(port === 443 ? host : `${host}:${port}`, reason)
+					return allowed
 				},
-				ctx.signal,
-			)
+				...(options.staging && !outside && ctx.mode !== 'plan' && { staged: true }),
+			}
+			const result = await ctx.executor.run(spec, ctx.signal)
 			progress.end()
 			return result
 		}
@@ -241,9 +257,11 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 			}
 		}
 		notes.unshift(...ending(result, timeoutMs))
+		const settled = await settleStaged(result, data.effects, ctx)
+		notes.push(...settled.notes)
 		notes.push(...(await keepCwd(result, ctx)), ...(options.daemons?.news() ?? []))
 		const output = shown(result, room)
-		const failed = result.code !== 0 || result.timedOut || result.cancelled
+		const failed = result.code !== 0 || result.timedOut || result.cancelled || !settled.applied
 		return {
 			status: failed ? 'failed' : 'ok',
 			text: `${first}${output === '' ? '(no output)' : output}\n${notes.map((note) => `[${note}]`).join('\n')}`,

@@ -1,0 +1,218 @@
+// Puts what a staged command changed into the project: all of it or nothing, and never over what changed meanwhile.
+import { randomBytes } from 'node:crypto'
+import { constants, promises as fs } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { messageOf, ToolError } from '../errors.ts'
+import { type Folder, openFolder, type Way, wayHere } from '../files/open.ts'
+import { oneLine } from '../text.ts'
+import { look, remove, type StagingCopy } from './staging-copy.ts'
+import type { StagedChange } from './staging-list.ts'
+
+/** One name in one folder of the project: what stands there goes, what was made takes its place. */
+interface Step {
+	path: string
+	change: StagedChange
+	/** Beside the target; absent for a deletion or a mode. */
+	temp?: string
+	/** Where the old one is kept until all is done. */
+	backup?: string
+	done?: boolean
+}
+
+const temporary = (path: string): string =>
+	`.${basename(path).slice(0, 40)}.${randomBytes(6).toString('hex')}.garuda-tmp`
+
+const conflict = (path: string): ToolError =>
+	new ToolError(
+		`${oneLine(path, 300)} changed in the project while the command ran or was asked about. Nothing was applied; run it again.`,
+	)
+
+/**
+ * First everything is checked and written beside its place, then one rename after another, each over exactly what the copy
+ * was made from; a failure takes back what was done. Folders are opened part by part with no link followed. Throws ToolError
+ * (a conflict, a full disk); the project is then as before. An abort counts until the first rename.
+ */
+export const applyChanges = async (
+	copy: StagingCopy,
+	changes: readonly StagedChange[],
+	signal: AbortSignal,
+): Promise<void> => {
+	const way = await wayHere()
+	const steps = plan(changes)
+	const at = async <T>(path: string, work: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
+		const folder = await openFolder(dirname(join(copy.base, path)), way)
+		try {
+			return await work(folder, basename(path))
+		} finally {
+			await folder.close()
+		}
+	}
+	const made = new Set(changes.filter(({ kind }) => kind !== 'delete').map(({ path }) => path))
+	try {
+		for (const step of steps) {
+			signal.throwIfAborted()
+			await at(step.path, async (folder, name) => {
+				await unchanged(copy, step, folder.at(name))
+				if (step.change.kind === 'delete' || step.change.modeOnly) return
+				step.temp = temporary(step.path)
+				await build(join(copy.path, step.path), folder.at(step.temp), step, copy, made)
+			})
+		}
+		signal.throwIfAborted()
+		for (const step of steps) await at(step.path, (folder, name) => commit(copy, step, folder, name, way))
+	} catch (error) {
+		const lost: string[] = []
+		for (const step of [...steps].reverse())
+			await at(step.path, (folder, name) => takeBack(step, folder, name)).catch(() => lost.push(step.path))
+		if (lost.length > 0)
+			throw new ToolError(
+				`Applying failed (${messageOf(error)}), and these could not be put back: ${lost.map((path) => oneLine(path, 200)).join(', ')}. What was there stands beside them as .*.garuda-tmp; /undo restores the turn's beginning.`,
+			)
+		if (error instanceof ToolError || signal.aborted) throw error
+		throw new ToolError(`The changes could not be applied: ${messageOf(error)}. Nothing was changed in the project.`)
+	}
+	// Nothing depends on these any more.
+	for (const step of steps)
+		if (step.backup) await at(step.path, (folder) => remove(folder.at(step.backup!))).catch(() => {})
+}
+
+/** The topmost changes, parents first; a name that goes and comes back as another kind is one step. Modes of folders last. */
+const plan = (changes: readonly StagedChange[]): Step[] => {
+	const byPath = new Map<string, Step>()
+	for (const change of changes) {
+		if (change.within) continue
+		const before = byPath.get(change.path)
+		byPath.set(change.path, {
+			path: change.path,
+			change: before ? { ...change, ...(before.change.old && { old: before.change.old }) } : change,
+		})
+	}
+	const late = ({ change }: Step) => change.modeOnly && change.new?.kind === 'folder'
+	const steps = [...byPath.values()]
+	return [...steps.filter((step) => !late(step)), ...steps.filter(late)]
+}
+
+/** Throws unless the project has there what the copy was made from: all of a folder that goes. */
+const unchanged = async (copy: StagingCopy, { path, change }: Step, real: string): Promise<void> => {
+	if (!change.old) {
+		if (await look(real)) throw conflict(path)
+		return
+	}
+	if (change.old.kind !== 'folder') {
+		if ((await look(real))?.key !== change.old.key) throw conflict(path)
+		return
+	}
+	if ((await look(real))?.kind !== 'folder') throw conflict(path)
+	if (!change.modeOnly) await sameTree(copy, path, real)
+}
+
+const sameTree = async (copy: StagingCopy, path: string, real: string): Promise<void> => {
+	for (const name of await fs.readdir(real)) {
+		const inner = `${path}/${name}`
+		const [known, now] = [copy.known.get(inner), await look(join(real, name))]
+		// A socket or a hidden file never was in the copy, so the command cannot have meant to delete it.
+		if (!known || known.skipped || !now || now.kind !== known.base.kind) throw conflict(inner)
+		if (now.kind === 'folder') await sameTree(copy, inner, join(real, name))
+		else if (now.key !== known.base.key) throw conflict(inner)
+	}
+}
+
+/** Copies a staged file, link or folder to a fresh name beside its place; of a folder only what may be applied. */
+const build = async (
+	from: string,
+	to: string,
+	step: Step,
+	copy: StagingCopy,
+	made: ReadonlySet<string>,
+	path = step.path,
+): Promise<void> => {
+	const entry = await look(from)
+	if (entry?.kind === 'link') return fs.symlink(await fs.readlink(from), to)
+	if (entry?.kind === 'file') {
+		await fs.copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+		const old = step.change.old
+		if (path === step.path && old?.kind === 'file' && (old.uid !== entry.uid || old.gid !== entry.gid))
+			await fs.chown(to, old.uid, old.gid).catch(() => {})
+		// After chown, which drops bits.
+		await fs.chmod(to, entry.mode)
+		const handle = await fs.open(to, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => null)
+		await handle?.sync().finally(() => handle.close())
+		return
+	}
+	if (entry?.kind !== 'folder') throw new Error(`${path} is no file, folder or link`)
+	await fs.mkdir(to, { mode: 0o700 })
+	for (const name of await fs.readdir(from))
+		if (made.has(`${path}/${name}`)) await build(join(from, name), join(to, name), step, copy, made, `${path}/${name}`)
+	await fs.chmod(to, entry.mode)
+}
+
+const commit = async (copy: StagingCopy, step: Step, folder: Folder, name: string, way: Way): Promise<void> => {
+	const { change, temp } = step
+	await folder.check()
+	await unchanged(copy, step, folder.at(name))
+	if (change.modeOnly) {
+		step.done = true
+		return setMode(folder, name, change.new!.mode, way)
+	}
+	if (change.old) {
+		const backup = temporary(step.path)
+		const replaces = change.old.kind === 'file' && change.new?.kind === 'file'
+		// A second name for the old file, so that its own is never without a file; elsewhere it moves away.
+		const linked = replaces && (await fs.link(folder.at(name), folder.at(backup)).then(yes, no))
+		if (!linked) await fs.rename(folder.at(name), folder.at(backup))
+		step.backup = backup
+		const kept = await look(folder.at(backup))
+		if (kept?.weak !== change.old.weak && change.old.kind !== 'folder') throw conflict(step.path)
+		if (change.old.kind === 'folder') await sameTree(copy, step.path, folder.at(backup))
+	}
+	if (temp === undefined) {
+		step.done = true
+		return
+	}
+	if (change.old?.kind === 'file' && change.new?.kind === 'file') await fs.rename(folder.at(temp), folder.at(name))
+	else if (change.new?.kind === 'folder') {
+		// mkdir fails where something stands, rename over an own empty folder then changes nothing else.
+		await fs.mkdir(folder.at(name), { mode: 0o700 })
+		await fs.rename(folder.at(temp), folder.at(name))
+	} else {
+		// link() fails where a name is taken, a rename would not.
+		await fs.link(folder.at(temp), folder.at(name))
+		await fs.unlink(folder.at(temp))
+	}
+	step.done = true
+}
+
+const yes = () => true
+const no = () => false
+
+const setMode = async (folder: Folder, name: string, mode: number, way: Way): Promise<void> => {
+	const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+	// Where even the owner may not read, there is no way through an open file.
+	const handle = await fs.open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null)
+	if (!handle) {
+		if (way === 'paths' || (await look(folder.at(name)))?.kind === 'link') throw conflict(name)
+		return fs.chmod(folder.at(name), mode)
+	}
+	try {
+		await handle.chmod(mode)
+	} finally {
+		await handle.close()
+	}
+}
+
+const takeBack = async (step: Step, folder: Folder, name: string): Promise<void> => {
+	const { change, temp, backup, done } = step
+	if (change.modeOnly) {
+		if (done) await fs.chmod(folder.at(name), change.old!.mode)
+		return
+	}
+	if (done && !change.old) await remove(folder.at(name))
+	if (backup !== undefined) {
+		// What took its place is ours, or nothing stands there.
+		if (done && temp !== undefined && change.old?.kind !== change.new?.kind) await remove(folder.at(name))
+		else if (done && change.old?.kind === 'folder' && temp !== undefined) await remove(folder.at(name))
+		if (!done && (await look(folder.at(name)))) await remove(folder.at(backup))
+		else await fs.rename(folder.at(backup), folder.at(name))
+	}
+	if (temp !== undefined) await remove(folder.at(temp))
+}
