@@ -215,8 +215,11 @@ export function createServer(options: ServerOptions): Server {
 			if (Number.isNaN(from)) throw invalidParams('that cursor is not from this agent')
 			const root = cwd ? await realpath(cwd).catch(() => null) : options.cwd
 			if (root === null) return { sessions: [] }
-			const all = (await browse(root, (garuda) => garuda.sessions.list()))
-				.filter((one) => (!cwd || one.root === root) && !('foreign' in one))
+			const kept = await browse(root, (garuda) => garuda.sessions.list())
+			// Those that are open here may not be in the index yet.
+			const open = [...sessions.values()].flatMap((one) => one.summary() ?? [])
+			const all = [...open, ...kept.filter((one) => !('foreign' in one) && !open.some(({ id }) => id === one.id))]
+				.filter((one) => !cwd || one.root === root)
 				.sort((a, b) => b.updated - a.updated)
 			return {
 				sessions: all.slice(from, from + page).map((one) => ({

@@ -81,6 +81,8 @@ export class AcpSession {
 	private readonly mapper: EventMapper
 	private readonly notices: string[]
 	private readonly off: () => void
+	/** When it was last used here. */
+	private used: number
 	private models: readonly ModelInfo[] = []
 	private usedBefore: Usage
 	private running: { abort: AbortController; done: Promise<unknown> } | null = null
@@ -92,6 +94,7 @@ export class AcpSession {
 		this.id = deps.session.id
 		this.cwd = deps.cwd
 		this.usedBefore = deps.session.status().usage
+		this.used = deps.now()
 		this.notices = [...deps.session.notices, ...deps.notices]
 		const notify = (update: SessionUpdate): Promise<void> =>
 			deps.client.notify('session/update', { sessionId: this.id, update })
@@ -113,8 +116,10 @@ export class AcpSession {
 		})
 	}
 
-	get busy(): boolean {
-		return this.running !== null
+	/** As a list shows it; null before its first prompt, when nothing of it is kept. */
+	summary(): { id: string; root: string; title: string; updated: number } | null {
+		const { title } = this.session.status()
+		return title === null ? null : { id: this.id, root: this.session.root, title, updated: this.used }
 	}
 
 	/** Modes and options, as new, load and resume answer. */
@@ -164,6 +169,7 @@ export class AcpSession {
 		} finally {
 			signal.removeEventListener('abort', stop)
 			this.channel.end()
+			this.used = this.d.now()
 			this.running = null
 			finished()
 		}
