@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The start of every verb: six small things in a fixed order, then oclif. See docs/architecture.md, "The start".
+// The start of every verb: a few small things in a fixed order, then oclif. See docs/architecture.md, "The start".
 // Builtins come by getBuiltinModule: an ES import of one touches every lazy part of it (3–4 ms).
 const fs = process.getBuiltinModule('node:fs')
 const { join } = process.getBuiltinModule('node:path')
@@ -34,6 +34,8 @@ async function start() {
 				;(await import('./handover.js')).give()
 				break
 			}
+	//    `acp` speaks a protocol on stdout: whatever else is written there goes to stderr, from the first line on.
+	if (argv[0] === 'acp' && !argv.some((word) => word === 'setup' || word === '--help' || word === '-h')) guard()
 	// 4. The compile cache: in a folder that only the user can write.
 	cache()
 	// 5. --version needs nothing else.
@@ -55,9 +57,15 @@ async function start() {
 	}
 	const { execute } = await import('../dist/oclif.js')
 	// Not awaited: oclif's flush waits behind an unref'd timer, which a top-level await would report as unsettled.
-	// The chat needs no plugin (help topics, completion): looking for them costs as much as all of the settings.
-	const loadOptions = argv[0] === 'chat' ? { root, pjson: withoutPlugins() } : undefined
+	// Chat and acp need no plugin (help topics, completion): looking for them costs as much as all of the settings.
+	const loadOptions = argv[0] === 'chat' || argv[0] === 'acp' ? { root, pjson: withoutPlugins() } : undefined
 	void execute({ args: argv, dir: import.meta.url, loadOptions })
+}
+
+/** src/acp/stdout.ts takes the real `write` over from here. */
+function guard() {
+	const { stdout, stderr } = process
+	stdout.write = Object.assign((...args) => stderr.write(...args), { protocol: stdout.write })
 }
 
 function withoutPlugins() {

@@ -9,8 +9,8 @@ export default class Acp extends BaseCommand {
 		'An editor starts this, not a person: see docs/editors.md. Stdout carries the protocol only; words for a person go to stderr.'
 	static override examples = ['<%= config.bin %> acp', '<%= config.bin %> acp --model anthropic/claude-sonnet-5-5']
 	static override args = {
-		// An editor appends the words of the sign-in to the whole of its command, flags and all.
-		setup: Args.string({ hidden: true, options: ['setup'] }),
+		// An editor appends the words of the sign-in to the whole of its command, flags and all. Stdin is the protocol's.
+		setup: Args.string({ hidden: true, ignoreStdin: true, options: ['setup'] }),
 	}
 	static override flags = {
 		model: Flags.string({
