@@ -2,6 +2,7 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, mkdir, open, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { Node, ParseError } from 'jsonc-parser'
 import { codeOf, UserError } from '../errors.ts'
 import { writeAtomic } from '../files/atomic.ts'
 import { unified } from '../files/unified.ts'
@@ -138,51 +139,78 @@ export async function readConfig(file: string): Promise<Config | null> {
 
 /** The text with the entry in it; comments, order, indents, line ends and the entry's own further fields stay. */
 export async function withEntry(text: string, entry: EditorEntry, shown: string): Promise<string> {
-	const { applyEdits, modify, parseTree, getNodeValue, findNodeAtLocation } = await import('jsonc-parser')
+	const { applyEdits, findNodeAtLocation, getNodeValue, modify, parseTree } = await import('jsonc-parser')
 	const bom = text.startsWith('\ufeff') ? '\ufeff' : ''
 	const body = text.slice(bom.length)
 	if (body.trim() === '') return `${entryText(entry)}\n`
-	const errors: { error: number; offset: number; length: number }[] = []
+	const byHand = 'Mend it in the editor, or paste the entry by hand.'
+	const errors: ParseError[] = []
 	const tree = parseTree(body, errors, { allowTrailingComma: true })
 	if (!tree || errors.length > 0) {
 		const line = body.slice(0, errors[0]?.offset ?? 0).split('\n').length
-		throw new UserError(
-			`${shown}:${line}: this is no valid JSON (with comments), so nothing was written.`,
-			'Mend it in the editor, or paste the entry by hand.',
-		)
+		throw new UserError(`${shown}:${line}: this is no valid JSON (with comments), so nothing was written.`, byHand)
 	}
-	for (let depth = 0; depth < entry.path.length; depth++) {
+	// The deepest object of the path that is there, and what is missing below it.
+	let parent = tree
+	let depth = 0
+	for (; depth <= entry.path.length; depth++) {
 		const node = depth === 0 ? tree : findNodeAtLocation(tree, entry.path.slice(0, depth))
-		if (node && node.type !== 'object')
-			throw new UserError(
-				`${shown}: ${entry.path.slice(0, depth).join('.') || 'the file'} is no object, so nothing was written.`,
-				'Mend it in the editor, or paste the entry by hand.',
-			)
+		if (!node) break
+		if (node.type !== 'object') {
+			const place = entry.path.slice(0, depth).join('.') || 'the file'
+			throw new UserError(`${shown}: ${place} is no object, so nothing was written.`, byHand)
+		}
+		parent = node
 	}
-	const old = findNodeAtLocation(tree, entry.path)
-	const before: unknown = old ? getNodeValue(old) : undefined
-	const formattingOptions = { ...indent(body), eol: body.includes('\r\n') ? '\r\n' : '\n' }
-	const edit = (from: string, path: string[], value: unknown) =>
-		applyEdits(from, modify(from, path, value, { formattingOptions }))
-	if (typeof before !== 'object' || before === null || Array.isArray(before))
-		return bom + edit(body, entry.path, entry.value)
-	// The person's own env and other fields of the entry stay; only what starts Garuda is set.
+	if (depth <= entry.path.length) {
+		const missing = entry.path.slice(depth)
+		const value = missing.reduceRight<unknown>((inner, name) => ({ [name]: inner }), entry.value)
+		return bom + (await withProperty(body, parent, entry.path[depth - 1]!, value))
+	}
+	// The person's own environment and other fields of the entry stay; only what starts Garuda is set.
+	const before = getNodeValue(parent) as Record<string, unknown>
 	let result = body
 	for (const [name, value] of Object.entries(entry.value)) {
-		const stands = (before as Record<string, unknown>)[name]
-		if (name === 'env' && stands !== undefined) continue
-		if (JSON.stringify(stands) !== JSON.stringify(value)) result = edit(result, [...entry.path, name], value)
+		if (name === 'env' && Object.hasOwn(before, name)) continue
+		if (JSON.stringify(before[name]) === JSON.stringify(value)) continue
+		const path = [...entry.path, name]
+		const now = findNodeAtLocation(parseTree(result)!, entry.path)!
+		result = Object.hasOwn(before, name)
+			? applyEdits(result, modify(result, path, value, {}))
+			: await withProperty(result, now, name, value)
 	}
 	return bom + result
 }
 
-const indent = (text: string): { insertSpaces: boolean; tabSize: number } => {
-	const first = /\n([ \t]+)\S/.exec(text)?.[1]
-	return first === undefined
-		? { insertSpaces: true, tabSize: 2 }
-		: first.startsWith('\t')
-			? { insertSpaces: false, tabSize: 4 }
-			: { insertSpaces: true, tabSize: first.length }
+/**
+ * A property as the last of an object, on lines of its own before the closing brace: the library's own insertion draws the
+ * lines beside it anew, and a comment behind the last property ends up behind the new one.
+ */
+async function withProperty(text: string, object: Node, name: string, value: unknown): Promise<string> {
+	const { createScanner } = await import('jsonc-parser')
+	const eol = text.includes('\r\n') ? '\r\n' : '\n'
+	const unit = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
+	const indentAt = (offset: number) => /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))![0]
+	const outer = indentAt(object.offset)
+	const last = object.children?.at(-1)
+	const first = object.children?.[0]
+	const ownLine = first && /^[ \t]*$/.test(text.slice(text.lastIndexOf('\n', first.offset - 1) + 1, first.offset))
+	const inner = ownLine ? indentAt(first.offset) : outer + unit
+	const close = object.offset + object.length - 1
+	const property = `${JSON.stringify(name)}: ${JSON.stringify(value, null, unit.startsWith('\t') ? '\t' : unit.length)}`
+		.split('\n')
+		.join(eol + inner)
+	let comma = false
+	const from = last ? last.offset + last.length : close
+	if (last) {
+		const scanner = createScanner(text, true)
+		scanner.setPosition(from)
+		scanner.scan()
+		comma = text[scanner.getTokenOffset()] === ','
+	}
+	const between = text.slice(from, close).trimEnd()
+	const head = last ? text.slice(0, from) + (comma ? '' : ',') + between : text.slice(0, close).trimEnd()
+	return `${head}${eol}${inner}${property}${comma ? ',' : ''}${eol}${outer}${text.slice(close)}`
 }
 
 const isFolder = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isDirectory() === true

@@ -109,15 +109,16 @@ async function chooseProvider(room: SetupRoom, ask: Ask, now: Current, flags: Se
 			name: `${server.name}, found on this machine`,
 			note: `${server.url} · ${server.models.length} ${server.models.length === 1 ? 'model' : 'models'}`,
 		})
-	for (const { name, baseURL } of now.models.providers)
-		if (!presetOf(name) && !servers.some((one) => one.url === baseURL))
+	for (const { name, baseURL, keyName } of now.models.providers)
+		if (!presetOf(name) && !(keyName === null && servers.some((one) => one.url === baseURL)))
 			choices.push({ value: name, name, ...state(name) })
 	choices.push({ value: 'own:', name: 'Another server, by its address', note: 'OpenAI- or Anthropic-compatible' })
 	const chosen = await ask.choose('Which provider answers as the model?', choices)
 	if (chosen === 'own:') return ownProvider(ask, now, flags)
 	if (!chosen.startsWith('found:')) return known(chosen)!
 	const server = servers[Number(chosen.slice('found:'.length))]!
-	const same = now.models.providers.find((one) => one.baseURL === server.url)
+	// One that takes a key is another matter: whoever owns the port must not be given it.
+	const same = now.models.providers.find((one) => one.baseURL === server.url && one.keyName === null)
 	return (
 		same ?? {
 			name: freeName(localNames[server.name] ?? 'local', now),
