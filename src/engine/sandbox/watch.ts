@@ -67,7 +67,9 @@ export const createWatch = (
 	let sockets: string[] = []
 	/** Git folders found by any look, with the mark of those that came late. */
 	const repos = new Map<string, { late: boolean }>()
-	let walk: 'none' | 'running' | 'whole' | 'cut' = 'none'
+	/** How the last whole look or walk ended. */
+	let reach: 'unknown' | 'whole' | 'cut' = 'unknown'
+	let walking = false
 	let walkedAt = Number.NEGATIVE_INFINITY
 	/** The tree was known whole once: a git folder found later by a walk is new. */
 	let settled = false
@@ -144,7 +146,7 @@ export const createWatch = (
 		}
 		if (index < queue.length) startWalk(queue.slice(index), index)
 		else {
-			walk = 'whole'
+			reach = 'whole'
 			settled = true
 		}
 		for (const [at, { late }] of repos) {
@@ -161,8 +163,8 @@ export const createWatch = (
 
 	/** Goes on where a look ended, a few milliseconds at a time between other work; never keeps the process alive. */
 	const startWalk = (queue: string[], seen: number): void => {
-		if (walk === 'running' || performance.now() - walkedAt < walkEveryMs) return
-		walk = 'running'
+		if (walking || performance.now() - walkedAt < walkEveryMs) return
+		walking = true
 		const late = settled
 		let index = 0
 		const step = () => {
@@ -178,7 +180,8 @@ export const createWatch = (
 				setTimeout(step, 5).unref()
 				return
 			}
-			walk = index < queue.length ? 'cut' : 'whole'
+			walking = false
+			reach = index < queue.length ? 'cut' : 'whole'
 			walkedAt = performance.now()
 			settled = true
 		}
@@ -188,11 +191,11 @@ export const createWatch = (
 	/** Once for each reason: in a tree this large it would else end every command's output. */
 	const bounds = (): string[] => {
 		const why =
-			walk === 'cut'
+			reach === 'cut'
 				? `only ${folders} were`
 				: repos.size >= repositories
 					? `of its repositories only ${repositories} were`
-					: walk === 'running'
+					: reach === 'unknown'
 						? 'the others follow in the background'
 						: ''
 		if (why === '' || why === told) return []

@@ -12,6 +12,8 @@ export const readableCopy = (): string => {
 	chmodSync(copy, 0o755)
 	for (const path of ['src/engine', 'test/engine/sandbox', 'test/cases'])
 		cpSync(join(top, path), join(copy, path), { recursive: true, filter: (from) => !from.endsWith('.test.ts') })
+	// What staging shows its changes with.
+	cpSync(join(top, 'node_modules/diff'), join(copy, 'node_modules/diff'), { recursive: true })
 	writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
 	try {
 		linkSync(process.execPath, join(copy, 'node'))
