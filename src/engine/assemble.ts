@@ -14,6 +14,7 @@ import { loadMemory } from './context/memory.ts'
 import { systemPrompt } from './context/system-prompt.ts'
 import { codeOf, UserError } from './errors.ts'
 import { createFiles } from './files/guard.ts'
+import { sweepBeside } from './files/leftovers.ts'
 import { languageProfiles } from './languages/profiles.ts'
 import { lazyExecutor } from './lazy-executor.ts'
 import { LiveSession } from './live-session.ts'
@@ -35,7 +36,7 @@ import { builtinTools } from './tools/builtin.ts'
 import { toolSpecs } from './tools/specs.ts'
 import { webFetchTool } from './tools/web-fetch.ts'
 import type { WebTools } from './tools/web-tools.ts'
-import type { Json, Mode, ToolSpec } from './types.ts'
+import type { Json, Message, Mode, ToolSpec } from './types.ts'
 import { noUsage } from './types.ts'
 
 interface Assembly {
@@ -80,6 +81,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		a.models.connect(chosen, settings, redactor),
 		createFiles({ root, extraDirs, home: options.home }),
 	])
+	if (resumed?.start.stoppedMidway) await sweepBeside(files, writtenBy(resumed.start.messages))
 	if (options.limits?.cost !== undefined && model.spec.price === null)
 		throw new UserError(
 			`The price of ${model.name} is unknown, so --max-cost cannot hold.`,
@@ -283,6 +285,18 @@ async function webOf({ options, paths, loaded }: Assembly, credentials: Record<s
 	}
 	const fetch = { allowLocalhost: web.allowLocalhost, upstream: upstreamProxy(options.env) }
 	return { tools: web.enabled === false ? [] : [webFetchTool(fetch)], claude: null, notices: [], close: () => {} }
+}
+
+/** Paths that the last turn's calls wrote to, as the model named them. */
+function* writtenBy(messages: readonly Message[]): Iterable<string> {
+	for (const { blocks } of messages.slice(-100))
+		for (const block of blocks)
+			if (
+				block.type === 'tool_call' &&
+				/^(?:edit|write)_file$/.test(block.name) &&
+				typeof block.input.path === 'string'
+			)
+				yield block.input.path
 }
 
 const fresh = (): SessionStart => ({

@@ -86,12 +86,11 @@ const alive = (text: string): string[] =>
 			}
 		})
 
-/** What git sees, but for the unfinished new content of an edit: it lies beside the file under a name of its own. */
-const changes = (root: string): string =>
-	git(root, 'status', '--porcelain', '-uall')
-		.split('\n')
-		.filter((line) => line !== '' && !/\/?\.[\w.]+\.[0-9a-f]{12}\.garuda-tmp$/.test(line))
-		.join('\n')
+/** What git sees, to the last file: a kill in an edit leaves its new content beside the file, and a resume sweeps it. */
+const changes = (root: string): string => git(root, 'status', '--porcelain', '-uall').trim()
+
+/** New content that a killed edit left beside its file. */
+const isLeft = (line: string): boolean => line.endsWith('.garuda-tmp')
 
 const childrenOf = (pid: number): number[] => {
 	try {
@@ -179,14 +178,15 @@ async function aftermath(at: Place, id: string, mark: string, shown: string): Pr
 		.filter((one) => one.type === 'assistant')
 		.flatMap((one) => one.message.blocks.filter((b: any) => b.type === 'tool_call').map((b: any) => b.id))
 	for (const call of lastStep) expect(assistants, 'a shown call is in the record').to.include(call)
-	const changed = changes(at.root)
+	const all = changes(at.root).split('\n').filter(Boolean)
+	const changed = all.filter((line) => !isLeft(line)).join('\n')
 	const { undone, end, before } = await goOn(at, id, mark)
 	expect(end.reason, JSON.stringify(end.error)).to.equal('done')
 	expect(end.text).to.equal('Went on.')
 	if (kept.some((one) => one.type === 'user')) expect(before).to.be.above(0)
 	if (changed !== '') expect(undone.done, `undo: ${undone.message}; changed: ${changed}`).to.equal(true)
 	expect(changes(at.root), undone.message).to.equal('')
-	return `after ${assistants.length} replies, ${results.size} results${torn ? ', in the middle of a record' : ''}${changed ? `, ${changed.split('\n').length} files changed` : ''}`
+	return `after ${assistants.length} replies, ${results.size} results${torn ? ', in the middle of a record' : ''}${changed ? `, ${changed.split('\n').length} files changed` : ''}${all.some(isLeft) ? ', new content beside a file' : ''}`
 }
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`

@@ -1,5 +1,5 @@
 // A file is its old or its new content, never a piece: temp file in the target's folder, flushed, then renamed. And locks.
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { constants, promises as fs } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -8,7 +8,25 @@ import type { Folder } from './open.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, O_RDONLY, O_DIRECTORY } = constants
 
-const tempName = (name: string): string => `.${name.slice(0, 40)}.${randomBytes(6).toString('hex')}.garuda-tmp`
+/** Where a pid means what it means here: this machine, since its start, in this process space. Null where that cannot be told. */
+export const writerSpace = async (): Promise<string | null> => {
+	try {
+		const [boot, pids] = await Promise.all([
+			fs.readFile('/proc/sys/kernel/random/boot_id', 'latin1'),
+			fs.readlink('/proc/self/ns/pid'),
+		])
+		return createHash('sha256').update(`${hostname()} ${boot} ${pids}`).digest('hex').slice(0, 8)
+	} catch {
+		return null
+	}
+}
+
+/** A name that tells its writer, so that files/leftovers.ts knows what a killed one left. */
+const tempName = async (name: string): Promise<string> => {
+	const [space, self] = await Promise.all([writerSpace(), fs.readlink('/proc/self').catch(() => '')])
+	const pid = (Number.parseInt(self, 10) || 0).toString(16).padStart(8, '0')
+	return `.${name.slice(0, 40)}.${space ?? '00000000'}${pid}${randomBytes(4).toString('hex')}.garuda-tmp`
+}
 
 export interface ReplaceOptions {
 	/** Permission bits; absent: what the umask leaves of rw for all. */
@@ -28,7 +46,7 @@ export const replaceIn = async (
 	bytes: Uint8Array,
 	options: ReplaceOptions = {},
 ): Promise<void> => {
-	const temp = tempName(name)
+	const temp = await tempName(name)
 	const handle = await fs.open(
 		folder.at(temp),
 		O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY,

@@ -6,6 +6,7 @@ import { codeOf, ToolError } from '../errors.ts'
 import type { Files, ReadFile, ResolvedPath } from '../ports.ts'
 import { oneLine } from '../text.ts'
 import { replaceIn } from './atomic.ts'
+import { sweepFolder } from './leftovers.ts'
 import { type Folder, Moved, NotAFile, openFile, openFolder, readBytes, type Way, wayHere } from './open.ts'
 import { foldName, protectedReason, sensitiveReason, systemReason, under } from './sensitive.ts'
 
@@ -56,6 +57,8 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 	}
 
 	const nothingAt = createAbsence()
+	/** Folders where nothing of a dead writer is any more: looked at once a session. */
+	const swept = new Set<string>()
 
 	const resolve = async (path: string): Promise<ResolvedPath> => {
 		const typed = absolute(path, root, home)
@@ -149,7 +152,10 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 		try {
 			const folder = await openFolder(dirname(resolved.path), way, base === null)
 			try {
-				return await replace(folder, resolved, bytes, base)
+				const made = await replace(folder, resolved, bytes, base)
+				if (!swept.has(folder.path)) await sweepFolder(folder)
+				swept.add(folder.path)
+				return made
 			} finally {
 				await folder.close()
 			}
