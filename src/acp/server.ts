@@ -16,6 +16,7 @@ import {
 	type Garuda,
 	type OpenOptions,
 	oneLine,
+	preload,
 	type SessionSummary,
 	UserError,
 } from '../engine/index.ts'
@@ -164,6 +165,8 @@ export function createServer(options: ServerOptions): Server {
 		})
 		.onRequest('initialize', ({ params }): InitializeResponse => {
 			side = clientSide(params)
+			// The answer first; the editor's next request then finds everything loaded.
+			if (options.obstacle === null) setTimeout(() => void preload(), 5)
 			return {
 				protocolVersion: PROTOCOL_VERSION,
 				agentInfo: { name: 'garuda', title: 'Garuda', version: options.version },

@@ -133,6 +133,21 @@ export function createEngine(options: EngineOptions): Garuda {
 	}
 }
 
+/** Loads what the first session of this process will need, for a front end that waits anyway; never throws. */
+export async function preload(): Promise<void> {
+	await Promise.allSettled([
+		import('./assemble.ts'),
+		import('./session/journal.ts'),
+		import('./session/snapshots.ts'),
+		import('./audit/log.ts'),
+		import('./audit/witness.ts'),
+		import('./net/http.ts'),
+		import('./model/index.ts'),
+		import('./model/catalogue.ts'),
+		import('./model/openai.ts'),
+	])
+}
+
 async function realFolder(path: string, what: string): Promise<string> {
 	if (!isAbsolute(path)) throw new UserError(`${what} is no absolute path: ${path}`)
 	try {

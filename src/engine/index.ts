@@ -14,7 +14,7 @@ export type {
 	Turn,
 	UndoResult,
 } from './api.ts'
-export { createEngine } from './engine.ts'
+export { createEngine, preload } from './engine.ts'
 export { messageOf, ToolError, UserError } from './errors.ts'
 export type { Approver, Clock, Executor, ModelClient, SessionRecord, SessionSummary, Snapshots } from './ports.ts'
 export { recordingTo, scriptedFromFile } from './scripted-model.ts'
