@@ -54,6 +54,8 @@ export interface BubblewrapSettings extends ExecutorSettings {
 	group?: ProcessGroup | null
 	/** With a list of hosts. */
 	network?: SessionNetwork | undefined
+	/** A network of its own for one command, with a list of its own; absent where namespaces cannot be joined. */
+	ownNetwork?: ((hosts: string[]) => SessionNetwork) | undefined
 	/** Where commands may be staged. */
 	staging?: Staging | undefined
 }
@@ -87,7 +89,8 @@ export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor
 			stages: settings.staging !== undefined,
 			run: (spec, signal) => {
 				const run = (joined?: Joined) => runBubblewrap(settings, spec, signal, pipes, waiting, joined)
-				const all = () => withNetwork(settings.network, spec, run)
+				const all = () =>
+					isConfined(spec) ? withOwnNetwork(settings, spec, run) : withNetwork(settings.network, spec, run)
 				return stagedOf(settings, spec)?.alone(all) ?? all()
 			},
 			close: () => {
@@ -98,6 +101,31 @@ export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor
 			ended: () => settings.placeholders.close(),
 		}
 	})
+
+/**
+ * A command that holds a secret: never on the host, and with a network namespace and proxy of its own, whose list nobody is
+ * asked to widen. No hosts: no network at all.
+ */
+export interface ConfinedSpec extends RunSpec {
+	confined?: { hosts: string[] }
+}
+
+const isConfined = (spec: ConfinedSpec): boolean => spec.confined !== undefined
+
+const withOwnNetwork = async (
+	{ ownNetwork }: BubblewrapSettings,
+	spec: ConfinedSpec,
+	run: (joined?: Joined) => Promise<RunResult>,
+): Promise<RunResult> => {
+	const { reachHost: _, ...alone } = spec
+	const hosts = spec.confined?.hosts ?? []
+	const network = hosts.length > 0 ? ownNetwork?.(hosts) : undefined
+	try {
+		return await withNetwork(network, alone, run)
+	} finally {
+		network?.close()
+	}
+}
 
 const isStaged = (spec: RunSpec): boolean => (spec as StagedSpec).staged === true
 
@@ -131,7 +159,7 @@ const withNetwork = async (
 export const createSeatbeltExecutor = (settings: SeatbeltSettings): Executor =>
 	createBase('seatbelt', settings, (pipes) => ({
 		run: (spec, signal) =>
-			withNetwork(settings.network, spec, async (joined) => {
+			withNetwork(isConfined(spec) ? undefined : settings.network, spec, async (joined) => {
 				const readOnly = spec.readOnly === true
 				const profile = settings.profile({ readOnly, ...(joined && { proxyPort: joined.port }) })
 				const told = joined ? { ...spec, env: { ...joined.env, ...spec.env } } : spec
@@ -168,6 +196,8 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (p
 			// Never silently without: it would change the project unasked.
 			if (isStaged(spec) && !spec.outside && spec.readOnly !== true && !inside.stages)
 				throw new ToolError('Staged commands need the Linux sandbox with staging on, so this was not run.')
+			if (isConfined(spec) && (kind === 'host' || spec.outside))
+				throw new ToolError('A command with a secret runs in the sandbox only, so this was not run.')
 			if (spec.outside && settings.strict) throw new ToolError('The strict profile runs nothing outside the sandbox.')
 			if (!stat(spec.cwd)?.isDirectory()) throw new ToolError(`The working folder is gone: ${spec.cwd}`)
 			const both = AbortSignal.any([signal, closing.signal])
@@ -306,7 +336,8 @@ const runHolding = async (
 		const policy = staging ? await staging.begin(whole, signal) : whole
 		const flags = Buffer.from(`${bubblewrapFlags(policy).join('\0')}\0`)
 		const argv = shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true)
-		const alike = shell !== undefined && spec.stdin === undefined && !spec.separate && attempt === 1
+		const alike =
+			shell !== undefined && !isConfined(spec) && spec.stdin === undefined && !spec.separate && attempt === 1
 		const child =
 			(alike ? standby.take() : undefined) ?? (await start(inBubblewrap(settings, prefix, argv), spec, pipes))
 		const outcome = await supervise(child, flags, spec, signal, bubblewrapControl(settings.limits), settings.graceMs)

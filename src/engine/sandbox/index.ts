@@ -169,8 +169,17 @@ const tryBubblewrap = async (
 	const max = settings.limits.processes ?? 0
 	const group = process.getuid?.() === 0 && max > 0 ? processGroup(basename(settings.own), max) : null
 	const staging = options.staging ? new Staging({ folder: settings.own, roots: policy.roots }) : undefined
+	const joinable = nsenter ?? findNsenter()
+	const ownNetwork = joinable
+		? (hosts: string[]) =>
+				namespaceNetwork(
+					{ upstream: upstreamProxy(options.env), ...options.network, hosts },
+					{ bwrap, nsenter: joinable },
+				)
+		: undefined
 	const executor = createBubblewrapExecutor({
 		staging,
+		ownNetwork,
 		...settings,
 		bwrap,
 		filter,
@@ -243,7 +252,11 @@ const trySeatbelt = async (
 			home,
 			tmp: resolved([options.tmp])[0] ?? options.tmp,
 			writable: resolved([...options.caches, ...options.writePaths]),
-			denyRead: (options.denyRead ?? []).map((path) => seatbeltPath(path, roots[0]!, home)),
+			denyRead: [
+				...(options.denyRead ?? []).map((path) => seatbeltPath(path, roots[0]!, home)),
+				// Journals quote every command: a search of the project would find itself.
+				...roots.map((root) => join(root, '.garuda/sessions')),
+			],
 			protect: repositories.flatMap(({ protect, missing }) => [...protect, ...missing.map(({ path }) => path)]),
 			readOnly,
 			blockUnix: strict || options.blockUnix === true,

@@ -4,10 +4,12 @@ import { shownPath } from '../files/guard.ts'
 import { isFolder } from '../files/open.ts'
 import type { RunResult, Tool, ToolContext, ToolResult } from '../ports.ts'
 import type { DaemonState, Daemons } from '../sandbox/daemons.ts'
+import type { ConfinedSpec } from '../sandbox/executor.ts'
 import type { StagedSpec } from '../sandbox/staging.ts'
 import { clip, oneLine } from '../text.ts'
 import { lineProgress, readable } from './command-output.ts'
 import { jsonInput } from './json-input.ts'
+import type { SecretHandles } from './secrets.ts'
 import { checkEffects, type DeclaredEffect, effectsProperty, settleStaged } from './staged.ts'
 
 interface Input {
@@ -26,6 +28,8 @@ export interface BashOptions {
 	daemons?: Daemons | undefined
 	/** Commands run on a copy; what they change is asked about. */
 	staging?: boolean | undefined
+	/** Secrets that commands may use by name. */
+	secrets?: SecretHandles | undefined
 }
 
 const daemonProperty = {
@@ -60,6 +64,8 @@ interface Data {
 	outside: boolean
 	daemon: boolean
 	effects: DeclaredEffect[]
+	/** Names of the secrets it asks for. */
+	secrets: string[]
 	notes: string[]
 	/** Where it runs: shown, and part of what an answer covers. */
 	cwd: string
@@ -109,6 +115,11 @@ const startCwd = async (ctx: ToolContext): Promise<{ cwd: string; notes: string[
 const shownFolder = async (cwd: string, ctx: ToolContext): Promise<string> =>
 	shownPath((await ctx.files.resolve(cwd)).shown)
 
+const secretsNote = (secrets: SecretHandles | undefined): string =>
+	secrets && secrets.names.length > 0
+		? ` These secrets can be used by name, never seen; write the handle where the value belongs, and the user is asked: ${secrets.names.map(({ name, about }) => `{{secret:${name}}}${about ? ` (${oneLine(about, 200)})` : ''}`).join(', ')}.`
+		: ''
+
 /** Starts a command that goes on after the call; the sandbox only, since outside it would outlive a kill of Garuda. */
 const startDaemon = async (
 	daemons: Daemons,
@@ -152,7 +163,8 @@ const startDaemon = async (
 export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => ({
 	name: 'bash',
 	description:
-		'Run a command in bash (no rc files, stdin closed, no pager or editor). It runs in the sandbox: writes only in the project, temp and caches, no network unless allowed. The folder is kept between calls while it lies inside the project. Processes left in the background are ended with the call. Long output keeps head and tail.',
+		'Run a command in bash (no rc files, stdin closed, no pager or editor). It runs in the sandbox: writes only in the project, temp and caches, no network unless allowed. The folder is kept between calls while it lies inside the project. Processes left in the background are ended with the call. Long output keeps head and tail.' +
+		secretsNote(options.secrets),
 	input: inputFor(options),
 	readOnly: false,
 	async plan(given, ctx) {
@@ -167,6 +179,11 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 		const { bashTimeoutMs, bashMaxTimeoutMs } = ctx.limits
 		const asked = given.timeout_ms ?? bashTimeoutMs
 		const timeoutMs = Math.min(asked, bashMaxTimeoutMs)
+		const secrets = options.secrets?.find(command) ?? []
+		if (secrets.length > 0 && (outside || daemon))
+			throw new ToolError(
+				'A command with a secret runs in the sandbox and to its end: no outside_sandbox, no is_daemon.',
+			)
 		const effects = options.staging && given.effects ? checkEffects(given.effects) : []
 		const start = await startCwd(ctx)
 		const inFolder = start.cwd === ctx.root ? {} : { cwd: start.cwd }
@@ -185,7 +202,7 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 				...(outside && { outside }),
 				...(reason && { preview: `The model's reason: ${oneLine(reason, 300)}` }),
 			},
-			data: { command, timeoutMs, outside, daemon, effects, notes, cwd: start.cwd },
+			data: { command, timeoutMs, outside, daemon, effects, secrets, notes, cwd: start.cwd },
 		}
 	},
 	async run({ data }, ctx): Promise<ToolResult> {
@@ -201,13 +218,20 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 			// Nobody could be asked about what it changes later.
 			return startDaemon(options.daemons, data, ctx, options.staging === true)
 		}
+		const secret = data.secrets.length > 0 ? options.secrets?.use(command, data.secrets) : undefined
+		for (const name of data.secrets) {
+			const effect = { type: 'use_secret' as const, name, command, hosts: secret?.hosts ?? [] }
+			const { allowed, reason } = await ctx.request(effect)
+			if (!allowed)
+				return { status: 'failed', text: `${reason}\n[the command was not run: it needs the secret ${name}]` }
+		}
 		/** Hosts that the person or a rule said no to, and why. */
 		const refused = new Map<string, string>()
 		const run = async (outside: boolean): Promise<RunResult> => {
 			await checkFolder()
 			const progress = lineProgress(ctx)
-			const spec: StagedSpec = {
-				script: command,
+			const spec: StagedSpec & ConfinedSpec = {
+				script: secret?.command ?? command,
 				cwd: data.cwd,
 				timeoutMs,
 				outside,
@@ -220,6 +244,7 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 					if (!allowed) refused.set(port === 443 ? host : `${host}:${port}`, reason)
 					return allowed
 				},
+				...(secret && { env: secret.env, confined: { hosts: secret.hosts } }),
 				...(options.staging && !outside && ctx.mode !== 'plan' && { staged: true }),
 			}
 			const result = await ctx.executor.run(spec, ctx.signal)
@@ -235,6 +260,9 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 		if (result.wall && !data.outside && !result.cancelled && !ctx.signal.aborted) {
 			const { wall, detail } = result.wall
 			if (ctx.mode === 'plan') notes.push(`the sandbox stopped it (${wall}): in plan mode commands only read`)
+			// Outside, nothing would keep the secret to its hosts.
+			else if (secret)
+				notes.push(`the sandbox stopped it (${wall}: ${oneLine(detail, 200)}); a command with a secret never leaves it`)
 			// A no to a host is no reason to ask for all of them.
 			else if (wall === 'network' && refused.size > 0)
 				for (const [host, reason] of refused) notes.push(`${host} was not reached. ${reason}`)

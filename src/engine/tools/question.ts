@@ -11,6 +11,14 @@ const walls: Record<Wall, string> = {
 	asked: 'the model asks for it',
 }
 
+/** Where a secret could go from there. */
+const secretHosts = (effect: Effect & { hosts?: string[] }): string =>
+	effect.type !== 'use_secret' || !effect.hosts
+		? ''
+		: effect.hosts.length > 0
+			? `\n\nWith it, it reaches only: ${effect.hosts.join(', ')}`
+			: '\n\nWith it, it has no network.'
+
 interface QuestionParts {
 	id: string
 	call: { id: string; input: Record<string, unknown> }
@@ -42,7 +50,7 @@ export function question({ id, call, tool, info, effect, decision }: QuestionPar
 		effect?.type === 'apply_changes'
 			? effect.summary
 			: effect && 'command' in effect
-				? effect.command
+				? `${effect.command}${secretHosts(effect)}`
 				: (info.command ?? info.preview ?? (info.change ? '' : JSON.stringify(call.input, null, 2)))
 	const free = 'Outside it, this command can read and change everything that you can.'
 	const warnings: string[] = []
