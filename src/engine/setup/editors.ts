@@ -2,7 +2,6 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, mkdir, open, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Node, ParseError } from 'jsonc-parser'
 import { codeOf, UserError } from '../errors.ts'
 import { writeAtomic } from '../files/atomic.ts'
 import { unified } from '../files/unified.ts'
@@ -10,6 +9,7 @@ import { ownUid } from '../own-uid.ts'
 import { visible } from '../text.ts'
 import type { Ask } from './ask.ts'
 import { type EditorEntry, type EditorPlace, editorEntries, editorNames, type Launcher } from './editor-entries.ts'
+import type { Node, ParseError } from './jsonc.ts'
 import { tilde } from './place.ts'
 
 export interface EditorFlags {
@@ -139,7 +139,7 @@ export async function readConfig(file: string): Promise<Config | null> {
 
 /** The text with the entry in it; comments, order, indents, line ends and the entry's own further fields stay. */
 export async function withEntry(text: string, entry: EditorEntry, shown: string): Promise<string> {
-	const { applyEdits, findNodeAtLocation, getNodeValue, modify, parseTree } = await import('jsonc-parser')
+	const { applyEdits, findNodeAtLocation, getNodeValue, modify, parseTree } = await import('./jsonc.ts')
 	const bom = text.startsWith('\ufeff') ? '\ufeff' : ''
 	const body = text.slice(bom.length)
 	if (body.trim() === '') return `${entryText(entry)}\n`
@@ -187,7 +187,7 @@ export async function withEntry(text: string, entry: EditorEntry, shown: string)
  * lines beside it anew, and a comment behind the last property ends up behind the new one.
  */
 async function withProperty(text: string, object: Node, name: string, value: unknown): Promise<string> {
-	const { createScanner } = await import('jsonc-parser')
+	const { createScanner } = await import('./jsonc.ts')
 	const eol = text.includes('\r\n') ? '\r\n' : '\n'
 	const unit = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
 	const indentAt = (offset: number) => /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))![0]
@@ -235,7 +235,7 @@ export async function editorStates(place: EditorPlace, launcher: Launcher): Prom
 		try {
 			const found = await readConfig(entry.file)
 			if (!found) continue
-			const { parseTree, findNodeAtLocation, getNodeValue } = await import('jsonc-parser')
+			const { parseTree, findNodeAtLocation, getNodeValue } = await import('./jsonc.ts')
 			const tree = parseTree(found.text.replace(/^\ufeff/, ''), [], { allowTrailingComma: true })
 			const node = tree && findNodeAtLocation(tree, [...entry.path, 'command'])
 			const command: unknown = node && getNodeValue(node)

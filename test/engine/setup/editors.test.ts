@@ -229,7 +229,7 @@ describe('setup: editors', () => {
 		]
 		for (const shape of shapes) {
 			const after = await withEntry(shape, zed, 'x')
-			const { parse } = await import('jsonc-parser')
+			const { parse } = await import('../../../src/engine/setup/jsonc.ts')
 			const errors: unknown[] = []
 			const value = parse(after, errors as never, { allowTrailingComma: true })
 			expect(errors, after).to.deep.equal([])
