@@ -103,7 +103,7 @@ export class Staging {
 	/** After the command: what it changed. `policy` is the one that `begin` was given. */
 	async end(policy: Policy): Promise<StagedChanges> {
 		const generation = this.#generation
-		const fixed = [...policy.protect, ...policy.absent]
+		const fixed = [...policy.protect, ...policy.absent, ...policy.absentIncludes, ...policy.absentHome]
 		const isProtected = (copy: StagingCopy) => (real: string) =>
 			fixed.some((path) => inside(real, path)) ||
 			rootProtected.some((name) => inside(real, join(copy.base, name))) ||

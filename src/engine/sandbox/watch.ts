@@ -63,7 +63,6 @@ export const createWatch = (
 ): Watch => {
 	const cache = new Map<string, Folder>()
 	let last: Map<string, Sight> | undefined
-	let nested: string[] = []
 	let sockets: string[] = []
 	/** Git folders found by any look, with the mark of those that came late. */
 	const repos = new Map<string, { late: boolean }>()
@@ -124,7 +123,6 @@ export const createWatch = (
 			looked.add(at)
 			lookAtGit(at, parentMs, sights, late)
 		}
-		nested = []
 		sockets = []
 		const end = performance.now() + (last ? laterMs : firstMs)
 		const queue = [...roots]
@@ -150,12 +148,8 @@ export const createWatch = (
 			settled = true
 		}
 		for (const [at, { late }] of repos) {
-			const found = lstat(at)
-			if (!found) repos.delete(at)
-			else {
-				if (found.isDirectory() && at.endsWith('/.git')) nested.push(at)
-				if (!looked.has(at)) atGit(at, lstat(dirname(at))?.mtimeMs ?? 0, late)
-			}
+			if (!lstat(at)) repos.delete(at)
+			else if (!looked.has(at)) atGit(at, lstat(dirname(at))?.mtimeMs ?? 0, late)
 		}
 		for (const at of gitFolders()) atGit(at, 0)
 		return sights
@@ -206,6 +200,8 @@ export const createWatch = (
 	return {
 		known() {
 			last ??= look()
+			// Anew: a walk may have come upon more since.
+			const nested = [...repos.keys()].filter((at) => at.endsWith('/.git') && lstat(at)?.isDirectory())
 			return { nested, sockets }
 		},
 		findings(since) {

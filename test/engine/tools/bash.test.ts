@@ -117,6 +117,13 @@ describe('bash', () => {
 		expect(text.length).to.be.lessThan(10_000)
 	})
 
+	it('plant-10 what a command planted is data of the result, one line each; else there is none', async () => {
+		const findings = ['/w/.idea/x.xml', '/w/two\nlines']
+		await open({ executor: fakeExecutor((_, call) => ({ output: 'done\n', ...(call === 1 && { findings }) })) })
+		expect((await bash('x')).data).to.deep.include({ findings: ['/w/.idea/x.xml', '/w/two ⏎ lines'] })
+		expect((await bash('x')).data).to.not.have.property('findings')
+	})
+
 	it('B07 long output keeps head and tail and says how much is missing; CRLF output is lines', async () => {
 		await open({
 			executor: fakeExecutor((_, call) => ({
