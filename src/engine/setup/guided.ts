@@ -5,7 +5,7 @@ import { localServers } from '../model/local.ts'
 import { checkKey } from '../model/provider.ts'
 import { isLoopback } from '../net/addresses.ts'
 import { oneLine } from '../text.ts'
-import type { Ask, Choice } from './ask.ts'
+import { type Ask, type Choice, SetupCancelled } from './ask.ts'
 import { checkProvider, listUrl } from './check-provider.ts'
 import { fieldsOf, finish, presetProvider } from './finish.ts'
 import { figures, type Listed } from './listed.ts'
@@ -250,7 +250,8 @@ async function complete(
 			{ value: 'save', name: 'Save it unchecked' },
 			{ value: 'stop', name: 'Stop; change nothing' },
 		])
-		if (next === 'stop') return ask.say('Nothing was changed.')
+		// An editor that started this must not take it for a sign-in.
+		if (next === 'stop') throw new SetupCancelled('stopped')
 		if (next === 'save') break
 		if (next === 'key') newKey = key = await askKey(ask, provider)
 	}

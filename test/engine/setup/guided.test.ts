@@ -18,15 +18,21 @@ const open = async (...args: Parameters<typeof scene>) => {
 
 async function run(place: SetupPlace, answers: (string | boolean)[], flags: SetupFlags = {}) {
 	const room = await openRoom(place)
+	const answered = [...answers]
 	const ask = person(answers)
+	let stopped = false
 	try {
 		await guided(room, ask, flags)
+	} catch (error) {
+		if ((error as Error).message !== 'stopped') throw error
+		stopped = true
 	} finally {
 		room.close()
 	}
 	const said = [...ask.said, ...ask.asked].join('\n')
 	expect(said).to.not.include(goodKey)
 	expect(ask.left(), `answers left over\n${said}`).to.equal(0)
+	expect(stopped, 'Stop ends with SetupCancelled').to.equal(answered.at(-1) === 'Stop')
 	return said
 }
 
