@@ -42,7 +42,7 @@ export async function runEditors(flags: EditorFlags): Promise<number> {
 	const { setupEditors } = await import('../engine/setup/editors.ts')
 	const terminal = process.stdin.isTTY === true && process.stdout.isTTY === true
 	try {
-		const say = (text: string) => void process.stdout.write(`${text}\n`)
+		const say = (text: string) => void process.stdout.write(`${visible(text)}\n`)
 		await setupEditors(processPlace(), await launcher(), flags, terminal ? askHere() : null, say)
 		return 0
 	} catch (error) {

@@ -1,6 +1,8 @@
 // `garuda setup check`: every part that a session needs is tried for real, and told in named lines that may be shared.
 import { chooseModel, keyFor } from '../config/models.ts'
+import type { Settings } from '../config/settings.ts'
 import { messageOf, UserError } from '../errors.ts'
+import { findNsenter } from '../sandbox/programs.ts'
 import { oneLine } from '../text.ts'
 import {
 	checkClock,
@@ -80,6 +82,7 @@ export async function doctor(place: DoctorPlace): Promise<Report> {
 		secrets.push(...keys)
 		lines.push(
 			...sandbox,
+			...hostList(place.platform, settings),
 			...models,
 			...network,
 			git,
@@ -93,6 +96,16 @@ export async function doctor(place: DoctorPlace): Promise<Report> {
 		room.close()
 	}
 }
+
+/** A list of hosts needs one more program. */
+const hostList = (platform: string, settings: Settings | null): CheckLine[] =>
+	platform !== 'linux' || !settings || settings.network.allow.length === 0
+		? []
+		: [
+				findNsenter()
+					? pass('sandbox.hosts', `nsenter is there for the list of ${settings.network.allow.length} hosts`)
+					: fail('sandbox.hosts', 'network.allow has no effect: nsenter is not installed', 'Install util-linux.'),
+			]
 
 /** The default model, its provider and key, then every other provider that has a key: one request each. */
 async function checkModels(room: SetupRoom): Promise<{ lines: CheckLine[]; date: string | null; keys: string[] }> {

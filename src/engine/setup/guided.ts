@@ -22,7 +22,7 @@ import {
 } from './place.ts'
 import { keyNameFor, localNames, nameFor, presetOf, presets } from './presets.ts'
 import { putAside } from './store.ts'
-import { removeKey, type SetupFlags } from './unattended.ts'
+import { keyToUse, removeKey, type SetupFlags } from './unattended.ts'
 
 /** Asks until there is a model that answers, or the person leaves (SetupCancelled). Throws UserError for broken files. */
 export async function guided(room: SetupRoom, ask: Ask, flags: SetupFlags = {}): Promise<void> {
@@ -219,7 +219,10 @@ async function complete(
 	const state = keyState(provider, room.place.env, now.credentials)
 	let key = state.key
 	let newKey: string | null = null
-	if (state.from === 'env') {
+	if (flags['key-from-env'] !== undefined && provider.keyName !== null) {
+		;({ newKey, key } = keyToUse(provider, flags, room, now))
+		ask.say(`The key of the variable ${flags['key-from-env']} is taken, to be stored.`)
+	} else if (state.from === 'env') {
 		if (state.problem !== null)
 			throw new UserError(state.problem, `Set ${provider.keyName} again without it, or unset it and run garuda setup.`)
 		ask.say(`The variable ${provider.keyName} is set (${masked(key!)}) and wins: it is used, and no key is stored.`)
@@ -229,7 +232,7 @@ async function complete(
 		if (!keep) newKey = key = await askKey(ask, provider)
 	}
 	let models: Listed[] = []
-	for (;;) {
+	while (flags.check !== false) {
 		ask.say(`Asking ${new URL(listUrl(provider)).host} for its models …`)
 		const { checkMs: ms } = room.place
 		const checked = await checkProvider(room.http, { provider, key }, { today: room.today, ...(ms ? { ms } : {}) })

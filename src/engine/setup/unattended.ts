@@ -98,7 +98,8 @@ function providerFor(name: string, flags: SetupFlags, now: Current): ProviderCon
 	}
 }
 
-function keyToUse(
+/** The key that the flags or what is set give; `newKey` is to be stored. UserError for one that cannot be right, and for none. */
+export function keyToUse(
 	provider: ProviderConfig,
 	flags: SetupFlags,
 	{ place }: SetupRoom,

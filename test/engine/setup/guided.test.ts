@@ -150,6 +150,15 @@ describe('setup: guided', () => {
 		expect(await run(at.place, ['Leave all'])).to.not.include('Written')
 	})
 
+	it('what the flags say is not asked: provider, the variable of a new key, model; and no check when it is not wanted', async () => {
+		const at = await open(provider(), { MY_KEY: goodKey })
+		await run(at.place, [], { provider: 'openai', 'key-from-env': 'MY_KEY', model: 'big-1' })
+		expect(files(at)).to.deep.equal({ models: { default: 'openai/big-1' }, credentials: { OPENAI_API_KEY: goodKey } })
+		await run(at.place, [true, 'gpt-9'], { provider: 'openai', check: false })
+		expect(files(at).models.default).to.equal('openai/gpt-9')
+		expect(at.server.requests).to.have.length(1)
+	})
+
 	it('a stored key is removed after a yes, never without', async () => {
 		const at = await open()
 		await run(at.place, ['OpenAI', goodKey, 'small-1'])

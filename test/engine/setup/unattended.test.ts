@@ -140,6 +140,24 @@ describe('setup: unattended', () => {
 			expect(await fails(await open(), flags, env)).to.match(words)
 		})
 
+	it('Z06 no HOME, and a home that cannot be written: said, with what to do', async () => {
+		const at = await open()
+		const flags = { provider: 'openai', 'key-from-env': 'K', model: 'big-1' }
+		const failing = async (more: { home?: string; garudaHome?: string }) => {
+			let thrown: any
+			await setup({ ...at.place, ...more, env: { ...at.place.env, K: goodKey } }, { yes: true, ...flags }, null).catch(
+				(error) => {
+					thrown = error
+				},
+			)
+			expect(thrown?.name, String(thrown)).to.equal('UserError')
+			return `${thrown.message} ${thrown.hint}`
+		}
+		expect(await failing({ home: '' })).to.match(/HOME is not set.*Set HOME/)
+		expect(await failing({ garudaHome: '/proc/nowhere' })).to.match(/cannot be made.*GARUDA_HOME/)
+		expect(await failing({ garudaHome: 'relative' })).to.include('absolute')
+	})
+
 	it('--no-check sends nothing and takes any model', async () => {
 		const at = await open()
 		await run(at, { provider: 'openai', 'key-from-env': 'K', model: 'unheard-of', check: false }, { K: goodKey })
