@@ -54,8 +54,8 @@ export interface BubblewrapSettings extends ExecutorSettings {
 	group?: ProcessGroup | null
 	/** With a list of hosts. */
 	network?: SessionNetwork | undefined
-	/** A network of its own for one command, with a list of its own; absent where namespaces cannot be joined. */
-	ownNetwork?: ((hosts: string[]) => SessionNetwork) | undefined
+	/** A network of its own for one command, with a list of its own; none where namespaces cannot be joined. */
+	ownNetwork?: ((hosts: string[]) => SessionNetwork | undefined) | undefined
 	/** Where commands may be staged. */
 	staging?: Staging | undefined
 }

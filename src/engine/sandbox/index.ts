@@ -169,14 +169,12 @@ const tryBubblewrap = async (
 	const max = settings.limits.processes ?? 0
 	const group = process.getuid?.() === 0 && max > 0 ? processGroup(basename(settings.own), max) : null
 	const staging = options.staging ? new Staging({ folder: settings.own, roots: policy.roots }) : undefined
-	const joinable = nsenter ?? findNsenter()
-	const ownNetwork = joinable
-		? (hosts: string[]) =>
-				namespaceNetwork(
-					{ upstream: upstreamProxy(options.env), ...options.network, hosts },
-					{ bwrap, nsenter: joinable },
-				)
-		: undefined
+	// Looked for when a command with a secret needs it, not at each start.
+	const ownNetwork = (hosts: string[]) => {
+		const joinable = nsenter ?? findNsenter()
+		const own = { upstream: upstreamProxy(options.env), ...options.network, hosts }
+		return joinable ? namespaceNetwork(own, { bwrap, nsenter: joinable }) : undefined
+	}
 	const executor = createBubblewrapExecutor({
 		staging,
 		ownNetwork,

@@ -1,4 +1,5 @@
 // What a staged command changed, from the copy to the project: compared with what was declared, asked about, applied. Used by bash.
+import { resolve } from 'node:path'
 import { ToolError } from '../errors.ts'
 import { globRegExp } from '../permission/match.ts'
 import type { RunResult, ToolContext } from '../ports.ts'
@@ -77,7 +78,7 @@ export const beyond = (
 export type ApplyEffect = Extract<Effect, { type: 'apply_changes' }> & {
 	/** Only when all changes lie within it: one line each, as `declarationLines` gives them. */
 	declared?: string[]
-	/** The paths that would change, relative to the root. */
+	/** The paths that would change, absolute. */
 	paths?: string[]
 }
 
@@ -112,7 +113,7 @@ export const settleStaged = async (
 						...lines.map((line) => `  ${line}`),
 						'',
 					]
-	const paths = changes.map(({ path }) => path)
+	const paths = changes.map(({ path }) => resolve(ctx.root, path))
 	const effect: ApplyEffect = {
 		type: 'apply_changes',
 		summary: [...head, staged.summary].join('\n'),

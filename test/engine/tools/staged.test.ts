@@ -1,4 +1,5 @@
 // bash with staging on, as the model and the person meet it: one question about what was changed, and declarations that only narrow.
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { ToolError } from '../../../src/engine/errors.ts'
 import type { Executor } from '../../../src/engine/ports.ts'
@@ -56,7 +57,8 @@ describe('tools/bash: staged commands', () => {
 	it('asks once with all that would change, and applies after a yes', async () => {
 		await open()
 		const result = await bash()
-		expect(asked()).to.deep.equal([{ type: 'apply_changes', summary: 'THE DIFF', paths: ['src/a.ts', 'b'] }])
+		const paths = ['src/a.ts', 'b'].map((path) => join(s.root, path))
+		expect(asked()).to.deep.equal([{ type: 'apply_changes', summary: 'THE DIFF', paths }])
 		expect([applied, result.status]).to.deep.equal([1, 'ok'])
 		expect(result.text).to.include('out\n').and.to.include('[applied to the project: 1 new, 1 changed]')
 		expect(result.text).to.include('[never applied: dev (no file, folder or link)]')
