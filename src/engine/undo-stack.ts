@@ -8,7 +8,9 @@ import type { GarudaSnapshots } from './session/snapshots.ts'
 import { oneLine } from './text.ts'
 import type { CallInfo, Message } from './types.ts'
 
-export type SessionSnapshots = Snapshots & Partial<Pick<GarudaSnapshots, 'keep' | 'diff'>>
+export type SessionSnapshots = Omit<Snapshots, 'restore'> &
+	Pick<GarudaSnapshots, 'restore'> &
+	Partial<Pick<GarudaSnapshots, 'keep' | 'diff' | 'onlyEdits'>>
 
 export interface UndoDeps {
 	turns: Turnmark[]
@@ -45,6 +47,10 @@ export class UndoStack {
 	/** The state before the running turn. */
 	private before: { wait(): Promise<Taken>; drop(): Promise<void> } | null = null
 	private changed = false
+	/** Turns of this process; those of them with a call that changes something; those with a command. */
+	private readonly seen = new Set<number>()
+	private readonly changing = new Set<number>()
+	private readonly commands = new Set<number>()
 
 	constructor(deps: UndoDeps) {
 		this.d = deps
@@ -58,6 +64,7 @@ export class UndoStack {
 		this.undone = []
 		const { messages } = this.d.history
 		const mark = { turn: this.nextTurn++, messages: messages.length, base: messages, prompt, ended: null }
+		this.seen.add(mark.turn)
 		this.turns.push({ ...mark, from: null, to: null })
 	}
 
@@ -104,8 +111,21 @@ export class UndoStack {
 	/** Awaited before a call that changes something runs: the snapshot is taken and in the journal, once a turn. */
 	async beforeChange({ access, paths }: CallInfo): Promise<void> {
 		this.changed = true
-		await this.before?.wait()
+		const turn = this.turns.at(-1)?.turn ?? 0
+		const told = this.changing.has(turn) && (access !== 'run' || this.commands.has(turn))
+		this.changing.add(turn)
+		if (access === 'run') this.commands.add(turn)
+		const before = await this.before?.wait()
+		if (before && !told && this.d.snapshots) this.warn(before, access)
 		if (access === 'write') await this.d.snapshots?.keep?.(paths)
+	}
+
+	/** In each turn that undo does not cover as a whole, before that happens; unless the snapshot itself has just said it. */
+	private warn(before: Taken, access: CallInfo['access']): void {
+		if (before.note) return
+		if (before.id === null) this.d.note('Undo does not cover this turn: there is no snapshot of its start.')
+		else if (access === 'run' && this.d.snapshots?.onlyEdits?.(before.id))
+			this.d.note('Undo covers only what edit tools change in this turn: what its commands do stays.')
 	}
 
 	/** The state after a turn, where it changed anything. */
@@ -142,7 +162,7 @@ export class UndoStack {
 		this.turns.pop()
 		await this.d.write({ type: 'undo', time: this.d.clock.now(), turn: mark.turn })
 		this.d.forget()
-		return done('Undid', mark, moved.restored)
+		return done('Undid', mark, moved, this.uncovered(mark))
 	}
 
 	async redo(): Promise<UndoResult> {
@@ -160,16 +180,32 @@ export class UndoStack {
 		this.turns.push(mark)
 		await this.d.write({ type: 'redo', time: this.d.clock.now(), turn: mark.turn })
 		this.d.forget()
-		return done('Redid', mark, moved.restored)
+		return done('Redid', mark, moved, this.uncovered(mark))
+	}
+
+	/** What undo and redo do not touch of a turn's changes, in words; '' when they touch all. */
+	private uncovered(mark: Turnmark): string {
+		const { turn, from, to } = mark
+		const known = this.seen.has(turn)
+		if (from === null && to === null) {
+			const changed = known ? this.changing.has(turn) : calledTools(mark)
+			return changed ? 'only the conversation: there is no snapshot of that turn, so its files are as they are' : ''
+		}
+		if (from === null || !this.d.snapshots?.onlyEdits?.(from)) return ''
+		if (!known) return 'what commands may have changed in it is not covered and stays as it is'
+		return this.commands.has(turn) ? 'commands ran in it; what they changed is not covered and stays as it is' : ''
 	}
 
 	/** All files of a turn to one of its two states, or none. */
-	private async moveFiles(to: string | null, from: string | null): Promise<{ restored: string[] } | UndoResult> {
+	private async moveFiles(
+		to: string | null,
+		from: string | null,
+	): Promise<{ restored: string[]; left?: string[] } | UndoResult> {
 		if (to === null && from === null) return { restored: [] }
 		if (to === null || from === null || !this.d.snapshots)
 			return no('No snapshot of that turn was kept, so its files cannot be put back.')
-		const { restored, conflicts } = await this.d.snapshots.restore(to, from)
-		if (conflicts.length === 0) return { restored }
+		const { restored, conflicts, left } = await this.d.snapshots.restore(to, from)
+		if (conflicts.length === 0) return { restored, ...(left ? { left } : {}) }
 		const names = conflicts.slice(0, 10).map((path) => oneLine(path, 200))
 		const them = conflicts.length === 1 ? 'it' : 'them'
 		const message = `Nothing was put back: ${names.join(', ')} changed since that turn. Save or revert ${them} first.`
@@ -187,13 +223,31 @@ export class UndoStack {
 
 const no = (message: string): UndoResult => ({ done: false, restored: [], conflicts: [], message })
 
-const done = (verb: string, mark: Turnmark, restored: string[]): UndoResult => {
+/** Whether the turn's messages hold calls of tools; of a compacted conversation too, for the mark keeps the messages. */
+const calledTools = ({ base, messages }: Turnmark): boolean =>
+	base.slice(messages).some(({ blocks }) => blocks.some(({ type }) => type === 'tool_call'))
+
+const done = (
+	verb: string,
+	mark: Turnmark,
+	{ restored, left = [] }: { restored: string[]; left?: string[] },
+	uncovered: string,
+): UndoResult => {
+	const none = mark.from === null && mark.to === null
 	const count =
 		restored.length === 0
-			? 'no file had changed'
+			? uncovered === ''
+				? 'no file had changed'
+				: none
+					? ''
+					: 'no file that it covers had changed'
 			: restored.length === 1
 				? '1 file put back'
 				: `${restored.length} files put back`
-	const message = `${verb} turn ${mark.turn} ("${oneLine(mark.prompt, 60)}"): ${count}.`
+	const names = left.slice(0, 5).map((path) => oneLine(path, 200))
+	const more = left.length > names.length ? ` and ${left.length - names.length} more` : ''
+	const stays = left.length > 0 ? `still there (made and put under ignore by it): ${names.join(', ')}${more}` : ''
+	const words = [count, uncovered, stays].filter((text) => text !== '').join('; ')
+	const message = `${verb} turn ${mark.turn} ("${oneLine(mark.prompt, 60)}"): ${words}.`
 	return { done: true, restored, conflicts: [], prompt: mark.prompt, message }
 }

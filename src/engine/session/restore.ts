@@ -1,17 +1,21 @@
 // Undo and redo of one turn's files: everything is checked first, then all of it is done, or nothing. Used by snapshots.ts.
-import { promises as fs } from 'node:fs'
+import { promises as fs, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { UserError } from '../errors.ts'
 import { Moved, type Way } from '../files/open.ts'
 import {
 	type Change,
 	ChangedMeanwhile,
+	chmodAt,
 	type FileState,
 	inFolder,
 	isPlainPath,
+	isSpecial,
 	type Present,
 	presentAt,
 	removeAt,
+	removeSpecial,
+	sameBits,
 	sameState,
 	writeAt,
 } from './snapshot-files.ts'
@@ -21,97 +25,186 @@ export interface RestoreOptions {
 	way: Way
 	/** Bytes of the hashes, in groups that fit memory. */
 	contents(hashes: string[]): AsyncIterable<Map<string, Buffer>>
-	/** Permission bits of a file that has to be made anew, when they were not the usual ones. */
-	permissions(path: string): number | undefined
 	/** Milliseconds: folders born after it were made by the turn and go when they are empty. */
 	since: number
+	/** Milliseconds: pipes and sockets born before it, where the turn's start had a file or folder, were made by the turn. */
+	until: number
+}
+
+interface Todo {
+	change: Change
+	was: Present
+	/** Bits to give; undefined: as they are now. */
+	bits: number | undefined
+	/** The content is right already. */
+	bitsOnly: boolean
 }
 
 /**
  * Brings each path from its `to` state back to its `from` state. A path that is neither (the user changed it since) is a
- * conflict: then nothing is done at all. Paths that already are in their `from` state count as done.
+ * conflict: then nothing is done at all. Paths that already are in their `from` state count as done. What fails midway is
+ * taken back. Permission bits count where the turn changed them.
  */
 export async function restoreChanges(
 	changes: readonly Change[],
 	o: RestoreOptions,
 ): Promise<{ restored: string[]; conflicts: string[] }> {
-	const byPath = new Map(changes.map((change) => [change.path, change]))
-	const conflicts: string[] = []
-	const todo: { change: Change; was: Present }[] = []
-	for (const change of changes) {
-		if (!isPlainPath(change.path)) {
-			conflicts.push(change.path)
-			continue
-		}
-		let was = await presentAt(o.root, change.path, o.way)
-		// Behind something that this very turn put there, and that goes first: not there.
-		if (was.kind === 'other' && was.at !== change.path && byPath.get(was.at)?.to) was = { kind: 'absent' }
-		const now = was.kind === 'file' ? was.state : null
-		if (was.kind === 'other') conflicts.push(was.at)
-		else if (was.kind === 'folder') {
-			// Only a folder of files that all go, where a file was.
-			const strange = change.from === null ? change.path : await strangerIn(change.path, byPath, o)
-			if (strange !== null || change.to !== null) conflicts.push(strange ?? change.path)
-			else todo.push({ change, was })
-		} else if (sameState(now, change.from)) continue
-		else if (sameState(now, change.to)) todo.push({ change, was })
-		else conflicts.push(change.path)
-	}
-	if (conflicts.length > 0) return { restored: [], conflicts: [...new Set(conflicts)].sort() }
-
-	const restored: string[] = []
+	const { todo, specials, conflicts } = await check(changes, o)
+	if (conflicts.size > 0) return { restored: [], conflicts: [...conflicts].sort() }
+	const finished: Change[] = []
 	try {
-		const gone = todo
-			.filter(({ change }) => change.from === null)
-			.sort((a, b) => (a.change.path < b.change.path ? 1 : -1))
-		for (const { change, was } of gone) {
-			await removeAt(o.root, change.path, o.way, was)
-			restored.push(change.path)
-		}
-		const places = new Set(todo.flatMap(({ change, was }) => (was.kind === 'folder' ? [change.path] : [])))
-		await removeEmpty(
-			gone.map(({ change }) => change.path),
-			places,
-			o,
-		)
-		const back = todo.filter(
-			(item): item is { change: Change & { from: FileState }; was: Present } => item.change.from !== null,
-		)
-		const wanted = new Map<string, typeof back>()
-		for (const item of back) wanted.set(item.change.from.hash, [...(wanted.get(item.change.from.hash) ?? []), item])
-		for await (const group of o.contents([...wanted.keys()]))
-			for (const [hash, bytes] of group)
-				for (const { change, was } of wanted.get(hash) ?? []) {
-					const now: Present = was.kind === 'folder' ? { kind: 'absent' } : was
-					await writeAt(o.root, change.path, o.way, now, change.from, bytes, o.permissions(change.path))
-					restored.push(change.path)
-				}
-		if (restored.length < todo.length)
-			throw new UserError(
-				'Some files of the snapshot are not in the undo store any more.',
-				`${restored.length} of ${todo.length} files were restored.`,
-			)
+		await act(todo, specials, o, (change) => finished.push(change))
 	} catch (error) {
+		const back = await takeBack(finished, o)
 		if (!(error instanceof ChangedMeanwhile || error instanceof Moved)) throw error
 		throw new UserError(
 			`Something changed ${error instanceof ChangedMeanwhile ? error.message : 'a folder'} while it was being restored, so it stopped there.`,
-			`${restored.length} of ${todo.length} files were restored. Nothing outside the project was touched; the same command goes on with the rest.`,
+			back
+				? 'No file was restored. Nothing outside the project was touched; try once more.'
+				: `${finished.length} of ${todo.length} files were restored. Nothing outside the project was touched; the same command goes on with the rest.`,
 		)
 	}
-	return { restored: restored.sort(), conflicts: [] }
+	return { restored: finished.map(({ path }) => path).sort(), conflicts: [] }
 }
 
-/** The first entry below a folder that does not go with this undo; null when all do. */
-async function strangerIn(path: string, byPath: Map<string, Change>, o: RestoreOptions): Promise<string | null> {
-	const entries = await inFolder(o.root, `${path}/x`, o.way, false, (folder) =>
-		fs.readdir(folder.at('x').slice(0, -2), { withFileTypes: true }),
+/** What is to do for each path, or what stands against it. */
+async function check(changes: readonly Change[], o: RestoreOptions) {
+	const byPath = new Map(changes.map((change) => [change.path, change]))
+	const conflicts = new Set<string>()
+	const todo: Todo[] = []
+	const specials = new Map<string, Stats>()
+	for (const change of changes) {
+		const { path, from, to } = change
+		if (!isPlainPath(path)) {
+			conflicts.add(path)
+			continue
+		}
+		let was = await presentAt(o.root, path, o.way)
+		if (was.kind === 'other') {
+			// Behind something that this very turn put there, and that goes first: not there.
+			if (was.at !== path && byPath.get(was.at)?.to) was = { kind: 'absent' }
+			else if (was.special && from !== null && to === null && madeBefore(was.special, o.until)) {
+				specials.set(was.at, was.special)
+				was = { kind: 'absent' }
+			}
+		}
+		if (was.kind === 'other') {
+			conflicts.add(was.at)
+			continue
+		}
+		const now = was.kind === 'file' ? was.state : null
+		if (was.kind === 'folder') {
+			// Only a folder of files that all go, where a file was.
+			const strange = from === null ? path : await strangerIn(path, byPath, specials, o)
+			if (strange !== null || to !== null) conflicts.add(strange ?? path)
+			else todo.push({ change, was, bits: from?.bits, bitsOnly: false })
+			continue
+		}
+		const turned = from !== null && to !== null && !sameBits(from, to)
+		const bits = turned || to === null ? from?.bits : undefined
+		if (sameState(now, from)) {
+			// The content is back already; the bits may still be the turn's.
+			if (!turned || sameBits(now, from)) continue
+			if (sameBits(now, to)) todo.push({ change, was, bits, bitsOnly: true })
+			else if (from.hash === to.hash) conflicts.add(path)
+		} else if (!sameState(now, to) || (turned && !sameBits(now, to) && !sameBits(now, from))) conflicts.add(path)
+		else {
+			const bitsOnly = turned && from.hash === to.hash && from.mode !== '120000' && to.mode !== '120000'
+			todo.push({ change, was, bits, bitsOnly })
+		}
+	}
+	return { todo, specials, conflicts }
+}
+
+const madeBefore = (stats: Stats, until: number): boolean => (stats.birthtimeMs || stats.ctimeMs) <= until
+
+async function act(
+	todo: readonly Todo[],
+	specials: ReadonlyMap<string, Stats>,
+	o: RestoreOptions,
+	done: (change: Change) => void,
+): Promise<void> {
+	/** Files whose other names were taken away here: that alone changes their time of change. */
+	const ours = new Set<string>()
+	const fresh = async ({ change: { path }, was }: Todo): Promise<Present> => {
+		if (was.kind === 'folder') return { kind: 'absent' }
+		if (was.kind !== 'file' || was.stats.nlink < 2) return was
+		const key = `${was.stats.dev}:${was.stats.ino}`
+		if (!ours.has(key)) {
+			ours.add(key)
+			return was
+		}
+		const now = await presentAt(o.root, path, o.way)
+		if (now.kind !== 'file' || now.stats.ino !== was.stats.ino || !sameState(now.state, was.state))
+			throw new ChangedMeanwhile(path)
+		return now
+	}
+	for (const [path, stats] of specials) await removeSpecial(o.root, path, o.way, stats)
+	const gone = todo
+		.filter(({ change }) => change.from === null)
+		.sort((a, b) => (a.change.path < b.change.path ? 1 : -1))
+	for (const item of gone) {
+		await removeAt(o.root, item.change.path, o.way, await fresh(item))
+		done(item.change)
+	}
+	await removeEmpty(
+		gone.map(({ change }) => change.path),
+		o,
 	)
-	for (const entry of entries) {
-		const at = `${path}/${entry.name}`
-		if (entry.isDirectory()) {
-			const below = await strangerIn(at, byPath, o)
+	for (const { change, was } of todo) if (was.kind === 'folder') await clearPlace(change.path, o)
+	const wanted = new Map<string, Todo[]>()
+	let count = gone.length
+	for (const item of todo) {
+		const { from, path } = item.change
+		if (from === null) continue
+		if (item.bitsOnly) {
+			await chmodAt(o.root, path, o.way, await fresh(item), item.bits!)
+			done(item.change)
+			count++
+		} else wanted.set(from.hash, [...(wanted.get(from.hash) ?? []), item])
+	}
+	for await (const group of o.contents([...wanted.keys()]))
+		for (const [hash, bytes] of group)
+			for (const item of wanted.get(hash) ?? []) {
+				const { path, from } = item.change
+				await writeAt(o.root, path, o.way, await fresh(item), from as FileState, bytes, item.bits)
+				done(item.change)
+				count++
+			}
+	if (count < todo.length)
+		throw new UserError(
+			'Some files of the snapshot are not in the undo store any more.',
+			'Snapshots are kept for a limited time and size.',
+		)
+}
+
+/** Undoes the half of an undo; false when that is not possible either. */
+async function takeBack(finished: readonly Change[], o: RestoreOptions): Promise<boolean> {
+	try {
+		const swapped = finished.map(({ path, from, to }) => ({ path, from: to, to: from }))
+		const { todo, specials, conflicts } = await check(swapped, o)
+		if (conflicts.size > 0) return false
+		await act(todo, specials, o, () => {})
+		return true
+	} catch {
+		return false
+	}
+}
+
+/** The first entry below a folder that does not go with this undo; null when all do. Pipes and sockets of the turn go too. */
+async function strangerIn(
+	path: string,
+	byPath: Map<string, Change>,
+	specials: Map<string, Stats>,
+	o: RestoreOptions,
+): Promise<string | null> {
+	for (const { name, stats } of await entriesOf(path, o)) {
+		const at = `${path}/${name}`
+		if (stats.isDirectory()) {
+			const below = await strangerIn(at, byPath, specials, o)
 			if (below !== null) return below
-		} else {
+		} else if (isSpecial(stats) && madeBefore(stats, o.until)) specials.set(at, stats)
+		else {
 			const change = byPath.get(at)
 			if (!change || change.from !== null) return at
 		}
@@ -119,16 +212,29 @@ async function strangerIn(path: string, byPath: Map<string, Change>, o: RestoreO
 	return null
 }
 
-/** Folders that the removals left empty: those the turn made, and those in the place of a file that comes back. */
-async function removeEmpty(removed: readonly string[], places: ReadonlySet<string>, o: RestoreOptions): Promise<void> {
+const entriesOf = (path: string, o: RestoreOptions): Promise<{ name: string; stats: Stats }[]> =>
+	inFolder(o.root, `${path}/x`, o.way, false, async (folder) => {
+		const names = await fs.readdir(dirname(folder.at('x')))
+		return Promise.all(names.map(async (name) => ({ name, stats: await fs.lstat(folder.at(name)) })))
+	})
+
+/** Removes a folder in whose place a file comes back; only empty folders are left in it. */
+async function clearPlace(path: string, o: RestoreOptions): Promise<void> {
+	if ((await presentAt(o.root, path, o.way)).kind === 'absent') return
+	for (const { name, stats } of await entriesOf(path, o)) {
+		if (!stats.isDirectory()) throw new ChangedMeanwhile(`${path}/${name}`)
+		await clearPlace(`${path}/${name}`, o)
+	}
+	await inFolder(o.root, path, o.way, false, (folder, name) => fs.rmdir(folder.at(name)))
+}
+
+/** Folders that the removals left empty and that the turn made. */
+async function removeEmpty(removed: readonly string[], o: RestoreOptions): Promise<void> {
 	const folders = new Set<string>()
 	for (const path of removed) for (let at = dirname(path); at !== '.'; at = dirname(at)) folders.add(at)
-	for (const at of [...folders].sort((a, b) => b.split('/').length - a.split('/').length)) {
-		const needed = [...places].some((place) => at === place || at.startsWith(`${place}/`))
+	for (const at of [...folders].sort((a, b) => b.split('/').length - a.split('/').length))
 		await inFolder(o.root, at, o.way, false, async (folder, name) => {
-			const stats = await fs.lstat(folder.at(name))
 			// A folder that was there before, empty, stays: nobody asked for it to go.
-			if (needed || stats.birthtimeMs >= o.since) await fs.rmdir(folder.at(name))
+			if ((await fs.lstat(folder.at(name))).birthtimeMs >= o.since) await fs.rmdir(folder.at(name))
 		}).catch(() => {})
-	}
 }

@@ -6,7 +6,16 @@ import { codeOf, UserError } from '../errors.ts'
 import { writeAtomic } from '../files/atomic.ts'
 import type { Way } from '../files/open.ts'
 import type { Clock } from '../ports.ts'
-import { blobHash, type Change, type FileState, inFolder, isPlainPath, presentAt, sameState } from './snapshot-files.ts'
+import {
+	blobHash,
+	type Change,
+	type FileState,
+	inFolder,
+	isPlainPath,
+	presentAt,
+	sameBits,
+	sameState,
+} from './snapshot-files.ts'
 import { privateFolder } from './snapshot-store.ts'
 
 interface Entry extends FileState {
@@ -15,6 +24,8 @@ interface Entry extends FileState {
 }
 
 const idShape = /^c[0-9a-z]{8,10}-\d{1,7}-[0-9a-f]{6}$/
+/** Whether a snapshot holds only what edit tools change. */
+export const isCopyId = (id: string): boolean => idShape.test(id)
 const maxPaths = 2000
 const maxFile = 64 << 20
 
@@ -24,7 +35,6 @@ export type CopyStore = ReturnType<typeof createCopyStore>
 export function createCopyStore(o: { root: string; store: string; clock: Clock; way: Way }) {
 	const dir = join(o.store, 'copies')
 	const blobs = join(o.store, 'blobs')
-	const bits = new Map<string, number>()
 	let paths: Set<string> | null = null
 
 	async function known(): Promise<Set<string>> {
@@ -72,7 +82,7 @@ export function createCopyStore(o: { root: string; store: string; clock: Clock; 
 		writeAtomic(join(dir, `${id}.json`), JSON.stringify(Object.fromEntries(files)))
 
 	return {
-		owns: (id: string): boolean => idShape.test(id),
+		owns: isCopyId,
 
 		async take(turn: number): Promise<string> {
 			const id = `c${o.clock.now().toString(36).padStart(8, '0')}-${turn}-${randomBytes(3).toString('hex')}`
@@ -111,12 +121,11 @@ export function createCopyStore(o: { root: string; store: string; clock: Clock; 
 				// Known to one side only: the other did not look, which is not "not there".
 				if (!a.has(path) || !b.has(path)) continue
 				const [before, after] = [a.get(path) ?? null, b.get(path) ?? null]
-				if (sameState(before, after)) continue
-				for (const entry of [after, before]) if (entry) bits.set(path, entry.bits)
+				if (sameState(before, after) && sameBits(before, after)) continue
 				changes.push({
 					path,
-					from: before && { mode: before.mode, hash: before.hash },
-					to: after && { mode: after.mode, hash: after.hash },
+					from: before && stateOf(before),
+					to: after && stateOf(after),
 				})
 			}
 			return changes
@@ -126,7 +135,8 @@ export function createCopyStore(o: { root: string; store: string; clock: Clock; 
 			const changed: string[] = []
 			for (const [path, entry] of await load(id)) {
 				const there = await presentAt(o.root, path, o.way)
-				if (!sameState(entry, there.kind === 'file' ? there.state : null)) changed.push(path)
+				const now = there.kind === 'file' ? there.state : null
+				if (!sameState(entry, now) || !sameBits(entry, now)) changed.push(path)
 			}
 			return changed
 		},
@@ -142,7 +152,7 @@ export function createCopyStore(o: { root: string; store: string; clock: Clock; 
 				yield new Map([[hash, bytes]])
 			}
 		},
-
-		permissions: (path: string): number | undefined => bits.get(path),
 	}
 }
+
+const stateOf = ({ mode, hash, bits }: Entry): FileState => (mode === '120000' ? { mode, hash } : { mode, hash, bits })

@@ -1,7 +1,7 @@
 // What changed between two snapshots, as a text that a person reads (/diff). Over the undo store.
 import { unified } from '../files/unified.ts'
 import { oneLine } from '../text.ts'
-import type { Change, FileState } from './snapshot-files.ts'
+import { type Change, type FileState, sameBits } from './snapshot-files.ts'
 
 const maxText = 256 * 1024
 const maxFiles = 200
@@ -23,6 +23,9 @@ export async function diffText(
 		const now = textOf(to, bytes)
 		const name = oneLine(path, 1000)
 		if (from?.mode !== to?.mode && from && to) out.push(`${name}: mode ${from.mode} → ${to.mode}`)
+		else if (from && to && !sameBits(from, to))
+			out.push(`${name}: permissions ${from.bits!.toString(8)} → ${to.bits!.toString(8)}`)
+		if (from && to && from.hash === to.hash) continue
 		if (old === null || now === null)
 			out.push(`${name}: ${from ? (to ? 'changed' : 'deleted') : 'new'} (binary or large, not shown)`)
 		else if (old !== now || !from || !to)

@@ -4,12 +4,14 @@ import { promises as fs, type Stats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../errors.ts'
 import { replaceIn } from '../files/atomic.ts'
-import { type Folder, Moved, NotAFile, openFile, openFolder, type Way } from '../files/open.ts'
+import { type Folder, kindOfStats, Moved, NotAFile, openFile, openFolder, type Way } from '../files/open.ts'
 
 /** A file or link as a snapshot holds it; the hash is git's of a blob. */
 export interface FileState {
 	mode: '100644' | '100755' | '120000'
 	hash: string
+	/** Permission bits of a file; absent for a link. */
+	bits?: number
 }
 
 /** One path that differs between two snapshots, relative to the root; null: not there. */
@@ -23,8 +25,8 @@ export type Present =
 	| { kind: 'absent' }
 	| { kind: 'file'; state: FileState; stats: Stats }
 	| { kind: 'folder' }
-	/** Behind a link or another kind of file; never touched. */
-	| { kind: 'other'; what: string; at: string }
+	/** Behind a link or another kind of file; `special`: a pipe, a socket or a device stands at `at`. */
+	| { kind: 'other'; what: string; at: string; special?: Stats }
 
 export const blobHash = (bytes: Uint8Array): string =>
 	createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
@@ -59,6 +61,7 @@ export async function presentAt(root: string, path: string, way: Way): Promise<P
 		return await inFolder(root, path, way, false, async (folder, name): Promise<Present> => {
 			const stats = await fs.lstat(folder.at(name))
 			if (stats.isDirectory()) return { kind: 'folder' }
+			if (isSpecial(stats)) return { kind: 'other', what: kindOfStats(stats), at: path, special: stats }
 			if (stats.isSymbolicLink()) {
 				const target = await fs.readlink(folder.at(name), { encoding: 'buffer' })
 				return { kind: 'file', state: { mode: '120000', hash: blobHash(target) }, stats }
@@ -70,7 +73,11 @@ export async function presentAt(root: string, path: string, way: Way): Promise<P
 					hash.update(chunk as Buffer)
 				return {
 					kind: 'file',
-					state: { mode: Number(opened.mode) & 0o100 ? '100755' : '100644', hash: hash.digest('hex') },
+					state: {
+						mode: Number(opened.mode) & 0o100 ? '100755' : '100644',
+						hash: hash.digest('hex'),
+						bits: Number(opened.mode) & 0o777,
+					},
 					stats: opened as Stats,
 				}
 			} finally {
@@ -94,13 +101,25 @@ async function blocked(root: string, path: string): Promise<Present> {
 		const stats = await fs.lstat(join(root, at)).catch(() => null)
 		if (!stats) return { kind: 'absent' }
 		if (!stats.isDirectory())
-			return { kind: 'other', what: stats.isSymbolicLink() ? 'behind a link' : 'behind a file', at }
+			return {
+				kind: 'other',
+				what: stats.isSymbolicLink() ? 'behind a link' : 'behind a file',
+				at,
+				...(isSpecial(stats) ? { special: stats } : {}),
+			}
 	}
 	return { kind: 'other', what: 'behind a link', at: path }
 }
 
+export const isSpecial = (stats: Stats): boolean => !stats.isFile() && !stats.isDirectory() && !stats.isSymbolicLink()
+
+/** Whether content and kind are the same. */
 export const sameState = (a: FileState | null, b: FileState | null): boolean =>
 	a?.hash === b?.hash && a?.mode === b?.mode
+
+/** Whether the permission bits are the same, as far as both are known. */
+export const sameBits = (a: FileState | null, b: FileState | null): boolean =>
+	a?.bits === undefined || b?.bits === undefined || a.bits === b.bits
 
 /** Whether a path is still what it was when it was looked at, by its inode's figures. */
 const unchanged = async (folder: Folder, name: string, was: Present): Promise<boolean> => {
@@ -130,7 +149,27 @@ export const removeAt = (root: string, path: string, way: Way, was: Present): Pr
 		await fs.unlink(folder.at(name))
 	})
 
-/** Puts a state's bytes at a path that is still what was seen; `mode` for a file that is made anew. */
+/** Removes the pipe, socket or device that was seen, and nothing else. */
+export const removeSpecial = (root: string, path: string, way: Way, was: Stats): Promise<void> =>
+	inFolder(root, path, way, false, async (folder, name) => {
+		const now = await fs.lstat(folder.at(name))
+		if (now.ino !== was.ino || now.dev !== was.dev || !isSpecial(now)) throw new ChangedMeanwhile(path)
+		await fs.unlink(folder.at(name))
+	})
+
+/** Gives a file that is still what was seen its permission bits. */
+export const chmodAt = (root: string, path: string, way: Way, was: Present, bits: number): Promise<void> =>
+	inFolder(root, path, way, false, async (folder, name) => {
+		const { handle } = await openFile(folder, name, way)
+		try {
+			if (!(await unchanged(folder, name, was))) throw new ChangedMeanwhile(path)
+			await handle.chmod(bits)
+		} finally {
+			await handle.close()
+		}
+	})
+
+/** Puts a state's bytes at a path that is still what was seen. `mode`: its bits; absent: those of the file that is there. */
 export const writeAt = (
 	root: string,
 	path: string,
@@ -156,13 +195,9 @@ export const writeAt = (
 			return
 		}
 		const old = was.kind === 'file' && was.state.mode !== '120000' ? was.stats : null
-		const bits = old
-			? executable(old.mode & 0o7777, state.mode === '100755')
-			: mode === undefined
-				? state.mode === '100755'
-					? 0o755
-					: undefined
-				: executable(mode, state.mode === '100755')
+		const known = mode ?? (old ? old.mode & 0o7777 : state.bits)
+		const execute = state.mode === '100755'
+		const bits = known === undefined ? (execute ? 0o755 : undefined) : executable(known, execute)
 		await replaceIn(folder, name, bytes, {
 			...(bits === undefined ? {} : { mode: bits }),
 			...(old ? { owner: { uid: old.uid, gid: old.gid } } : {}),

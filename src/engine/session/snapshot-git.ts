@@ -8,8 +8,13 @@ import type { Way } from '../files/open.ts'
 import type { Clock } from '../ports.ts'
 import type { Git } from '../sandbox/git.ts'
 import { oneLine } from '../text.ts'
-import { blobHash, type Change, type FileState, inFolder, isPlainPath, presentAt } from './snapshot-files.ts'
-import { lookAt, NoSnapshot, readable } from './snapshot-look.ts'
+import { type Bits, bitsName, bitsOf, copyBits, decodeBits, encodeBits, noBits, noteBits } from './snapshot-bits.ts'
+import { blobContents, writeBlob } from './snapshot-blobs.ts'
+import { compareTrees, nestedMark, split } from './snapshot-compare.ts'
+import { blobHash, type Change, isPlainPath, presentAt } from './snapshot-files.ts'
+import { madeAndIgnored } from './snapshot-ignored.ts'
+import { lookAt, NoSnapshot, readable, rebitted } from './snapshot-look.ts'
+import { pastPipes } from './snapshot-pipes.ts'
 import { ownExcludes, prepareStore, putFile, readObject, topOf } from './snapshot-store.ts'
 
 export interface GitStoreOptions {
@@ -24,8 +29,7 @@ export interface GitStoreOptions {
 const emptyBlob = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
 /** From here on a snapshot writes a pack. */
 const manyFiles = 32
-/** Stands in the index for a repository inside the project, so that git looks into its folder instead of linking to it. */
-const nestedMark = '.garuda-nested'
+const brokenIndex = /\bindex file\b|bad signature|unknown index|index uses/i
 const idShape = /^g[0-9a-z]{8,10}-\d{1,7}-[0-9a-f]{6}$/
 /** Of .garuda only what the project owns; never Garuda's own records. */
 const ownShared = /^\.garuda\/(?:(?:settings|mcp|hooks)\.json|memory\.md|(?:commands|agents|skills)\/.+)$/
@@ -34,15 +38,29 @@ const ownShared = /^\.garuda\/(?:(?:settings|mcp|hooks)\.json|memory\.md|(?:comm
 export const timeOfId = (id: string): number =>
 	idShape.test(id) ? Number.parseInt(id.slice(1, id.indexOf('-')), 36) : 0
 
+interface Place {
+	top: string
+	prefix: string
+}
+
+interface Taken {
+	hash: string
+	/** Of the index; null when the tree is not made of one. */
+	mark: string | null
+	left: string[]
+}
+
 export type GitStore = ReturnType<typeof createGitStore>
 
 export function createGitStore(o: GitStoreOptions) {
 	const refs = join(o.store, 'refs', 'garuda')
-	const modesFile = join(o.store, 'modes.json')
 	const extrasFile = join(o.store, 'extras.json')
-	let ready: Promise<{ top: string; prefix: string }> | null = null
-	/** Unusual permission bits by path, so that a private file does not come back public. */
-	let modes = new Map<string, number>()
+	let ready: Promise<Place> | null = null
+	/** The permission bits that the index of that mark holds, and files whose next change git may not notice. */
+	let seenBits: { mark: string; bits: Bits } | null = null
+	const fresh = new Set<string>()
+	/** Named pipes that git would wait at. */
+	const pipes = new Set<string>()
 	/** The last snapshot: while the index is as it left it and nothing differs from that, its tree is the next one's too. */
 	let last: { id: string; hash: string; mark: string } | null = null
 	/** Ignored files that a tool was about to change: from then on they belong to every snapshot. */
@@ -64,7 +82,8 @@ export function createGitStore(o: GitStoreOptions) {
 	) {
 		const { cwd = o.store, timeoutMs = o.budget.ms, ...rest } = more
 		if (rest.signal?.aborted) throw new Error('stopped')
-		const result = await o.git.run(args, { cwd, gitDir: o.store, timeoutMs, ...rest })
+		const start = () => o.git.run(args, { cwd, gitDir: o.store, timeoutMs, ...rest })
+		const result = await (rest.workTree === undefined ? start() : pastPipes(rest.workTree, pipes, start))
 		if (result.code === null || !allowed.includes(result.code))
 			throw new Error(
 				`git ${args[0]}: ${oneLine(result.stderr.trim().split('\n').at(-1) ?? '', 300) || `code ${result.code}`}`,
@@ -73,13 +92,8 @@ export function createGitStore(o: GitStoreOptions) {
 	}
 
 	/** The store, and where the ignore rules come from. */
-	async function prepare(): Promise<{ top: string; prefix: string }> {
+	async function prepare(): Promise<Place> {
 		await prepareStore(o.store)
-		modes = new Map(
-			Object.entries(await readObject(modesFile)).filter(
-				(entry): entry is [string, number] => typeof entry[1] === 'number',
-			),
-		)
 		extras = new Set(Object.keys(await readObject(extrasFile)))
 		const top = await topOf(o.root)
 		await putFile(o.store, 'info/exclude', `/.garuda/sessions/\n${await ownExcludes(top)}`)
@@ -109,13 +123,13 @@ export function createGitStore(o: GitStoreOptions) {
 	 * is never in the way, and the index (a cache of what was seen) is whole at every moment.
 	 */
 	async function withIndex<T>(top: string, act: (index: string) => Promise<T>): Promise<T> {
-		const shared = join(o.store, `index-${blobHash(Buffer.from(top)).slice(0, 8)}`)
+		const shared = join(o.store, `index-${blobHash(Buffer.from(`bits ${top}`)).slice(0, 8)}`)
 		const mine = join(o.store, `index.${randomBytes(6).toString('hex')}`)
 		await fs.link(shared, mine).catch((error) => (codeOf(error) === 'ENOENT' ? undefined : fs.copyFile(shared, mine)))
 		try {
 			const result = await act(mine).catch(async (error) => {
 				// A broken index is only a cache: once more without it.
-				if (!/\bindex file\b|bad signature|unknown index|index uses/i.test(messageOf(error))) throw error
+				if (!brokenIndex.test(messageOf(error))) throw error
 				await fs.rm(mine, { force: true })
 				await fs.rm(shared, { force: true })
 				return act(mine)
@@ -128,20 +142,33 @@ export function createGitStore(o: GitStoreOptions) {
 		}
 	}
 
-	/** New and changed paths, relative to `top`. Looks into repositories inside the project. */
+	/**
+	 * Paths relative to `top`: new and changed ones; `touched` with the same content (their bits may be others); folders and
+	 * files that are ignored, when asked for. Looks into repositories inside the project.
+	 */
 	async function listChanged(
-		place: { top: string; prefix: string },
+		place: Place,
 		index: string,
 		signal: AbortSignal,
-	): Promise<string[]> {
+		ignored: boolean,
+	): Promise<{ changed: string[]; touched: string[]; ignored: string[] }> {
 		const where = { cwd: place.top, workTree: place.top, index, signal }
 		const spec = place.prefix === '' ? [] : ['--', `:(top,literal)${place.prefix.slice(0, -1)}`]
+		const list = async (...args: string[]) => split((await run([...args, '-z', ...spec], where)).stdout)
+		const own = (names: Iterable<string>) =>
+			[...names].filter((name) => !name.endsWith('/') && covered(name.slice(place.prefix.length)))
 		for (let round = 0; ; round++) {
-			const { stdout } = await run(['ls-files', '-z', '-o', '-m', '--exclude-standard', ...spec], where)
-			const names = new Set(split(stdout))
+			const empty = (await markOf(index)) === null
+			// Beside each other: each looks at every file once.
+			const [found, touched, hidden] = await Promise.all([
+				list('ls-files', '-o', '-m', '--exclude-standard'),
+				empty ? [] : list('diff-files', '--name-only'),
+				ignored ? list('ls-files', '-o', '-i', '--exclude-standard', '--directory') : [],
+			])
+			const names = new Set(found)
 			const nested = [...names].filter((name) => name.endsWith('/'))
 			if (nested.length === 0 || round === 5)
-				return [...names].filter((name) => !name.endsWith('/') && covered(name.slice(place.prefix.length)))
+				return { changed: own(names), touched: own(touched).filter((name) => !names.has(name)), ignored: hidden }
 			await run(['hash-object', '-w', '--stdin'], { input: '', signal })
 			await run(['update-index', '-z', '--index-info'], {
 				...where,
@@ -157,26 +184,86 @@ export function createGitStore(o: GitStoreOptions) {
 		!path.endsWith(`/${nestedMark}`) &&
 		!path.endsWith('.garuda-tmp')
 
-	/** The project as a tree, relative to its root, and the index that it is made of. */
-	async function tree(signal: AbortSignal): Promise<{ hash: string; mark: string | null }> {
+	/** The bits that an index holds, to be changed. */
+	async function bitsIn(place: Place, index: string, mark: string | null): Promise<Bits> {
+		if (mark === null) return noBits()
+		if (seenBits?.mark === mark) return copyBits(seenBits.bits)
+		fresh.clear()
+		return readBits(`:${place.prefix}${bitsName}`, { workTree: place.top, index })
+	}
+
+	async function readBits(name: string, more: { workTree?: string; index?: string } = {}): Promise<Bits> {
+		const { code, stdout, stderr } = await run(
+			['cat-file', 'blob', name],
+			{ ...more, maxBytes: 256 << 20, timeoutMs: 60_000 },
+			[0, 128],
+		)
+		if (code !== 0 && brokenIndex.test(stderr)) throw new Error(oneLine(stderr, 200))
+		return decodeBits(code === 0 ? stdout.toString() : '')
+	}
+
+	/** An index's line for bits, and their bytes in the store; one that removes it where there is nothing to say. */
+	async function bitsLine(bits: Bits, prefix: string, signal?: AbortSignal): Promise<string> {
+		const text = encodeBits(bits)
+		if (text === null) return `0 ${'0'.repeat(40)}\t${prefix}${bitsName}\0`
+		const { stdout } = await run(['hash-object', '-w', '--stdin'], { input: text, ...(signal ? { signal } : {}) })
+		return `100644 ${stdout.toString().trim()}\t${prefix}${bitsName}\0`
+	}
+
+	/**
+	 * The project as a tree, relative to its root, and the index that it is made of. `from`: the snapshot of the turn's start;
+	 * then `left` names what the turn made and put under ignore, and what no undo takes away.
+	 */
+	async function tree(signal: AbortSignal, from: string | null = null): Promise<Taken> {
 		const place = await start()
 		return withIndex(place.top, async (index) => {
 			const before = await markOf(index)
-			let names = await listChanged(place, index, signal)
+			const found = await listChanged(place, index, signal, from !== null)
+			const bits = await bitsIn(place, index, before)
+			const own = (name: string) => name.slice(place.prefix.length)
+			const rebits = rebitted(
+				place.top,
+				fresh,
+				(name, execute) => bitsOf(bits, own(name), execute ? '100755' : '100644')!,
+			)
+			const made =
+				from === null || found.ignored.length === 0
+					? { files: [], left: [] }
+					: await madeAndIgnored(
+							{
+								...place,
+								run,
+								store: o.store,
+								index,
+								tree: await treeOf(from),
+								since: timeOfId(from),
+								rulesChanged: found.changed.some((name) => /(?:^|\/)\.gitignore$/.test(name)),
+								covered,
+								maxBytes: Math.min(32 << 20, o.budget.bytes / 4),
+								signal,
+							},
+							found.ignored,
+						)
+			const weighed = new Set([...found.changed, ...made.files])
+			let names = [...new Set([...weighed, ...found.touched, ...rebits])]
 			if (names.length === 0 && extras.size === 0 && last && before !== null && last.mark === before) {
 				// The mark once more, for a nested repository found just now changed the index.
-				if ((await markOf(index)) === before && (await treeOf(last.id).catch(() => '')) === last.hash) return last
+				if ((await markOf(index)) === before && (await treeOf(last.id).catch(() => '')) === last.hash)
+					return { ...last, left: made.left }
 			}
 			// Each time: another process may have put back an index that does not know them.
-			names = [...new Set([...names, ...[...extras].map((extra) => place.prefix + extra)])]
-			const seen = await lookAt({ ...place, names, limit: o.budget.bytes, modes, signal })
-			if (seen.modesChanged) await writeAtomic(modesFile, JSON.stringify(Object.fromEntries([...modes].slice(-20_000))))
+			const kept = [...extras].map((extra) => place.prefix + extra)
+			for (const name of kept) weighed.add(name)
+			names = [...new Set([...names, ...kept])]
+			const seen = await lookAt({ ...place, names, weighed, limit: o.budget.bytes, signal })
+			for (const name of seen.fresh) fresh.add(name)
+			const old = encodeBits(bits)
+			noteBits(bits, seen.bits)
+			for (const name of seen.gone) bits.odd.delete(own(name))
 			const where = { cwd: place.top, workTree: place.top, index, signal }
-			if (seen.gone.length > 0)
-				await run(['update-index', '-z', '--index-info'], {
-					...where,
-					input: seen.gone.map((name) => `0 ${'0'.repeat(40)}\t${name}\0`).join(''),
-				})
+			const lines = seen.gone.map((name) => `0 ${'0'.repeat(40)}\t${name}\0`)
+			if (encodeBits(bits) !== old) lines.push(await bitsLine(bits, place.prefix, signal))
+			if (lines.length > 0) await run(['update-index', '-z', '--index-info'], { ...where, input: lines.join('') })
 			if (seen.present.length > 0) {
 				// Many files go into one pack: a hundred new folders of loose objects would take the time of the whole snapshot.
 				const packed: [string, string][] = seen.present.length < manyFiles ? [] : [['core.bigFileThreshold', '1']]
@@ -198,9 +285,13 @@ export function createGitStore(o: GitStoreOptions) {
 				{ cwd: place.top, workTree: place.top, index, signal },
 				[0, 128],
 			)
-			if (code === 0) return { hash: stdout.toString().trim(), mark: await markOf(index) }
+			if (code === 0) {
+				const mark = await markOf(index)
+				seenBits = mark === null ? null : { mark, bits }
+				return { hash: stdout.toString().trim(), mark, left: made.left }
+			}
 			if (!/prefix .* not found/.test(stderr)) throw new Error(`git write-tree: ${oneLine(stderr, 200)}`)
-			return { hash: (await run(['mktree'], { input: '' })).stdout.toString().trim(), mark: null }
+			return { hash: (await run(['mktree'], { input: '' })).stdout.toString().trim(), mark: null, left: made.left }
 		})
 	}
 
@@ -227,6 +318,12 @@ export function createGitStore(o: GitStoreOptions) {
 		}
 	}
 
+	const leftFolder = async (): Promise<string> => {
+		const folder = join(o.store, 'left')
+		await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+		return folder
+	}
+
 	const writeRef = async (id: string, treeHash: string): Promise<void> => {
 		// By hand: one file, no lock that a crash could leave, no further process.
 		const temp = join(o.store, `ref.${randomBytes(6).toString('hex')}`)
@@ -245,39 +342,31 @@ export function createGitStore(o: GitStoreOptions) {
 		return hash
 	}
 
-	async function compare(a: string, b: string): Promise<Change[]> {
-		const { stdout } = await run(['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', a, b], {
-			timeoutMs: 60_000,
-			maxBytes: 256 << 20,
-		})
-		const fields = split(stdout)
-		const changes: Change[] = []
-		for (let i = 0; i + 1 < fields.length; i += 2) {
-			const [from, to, fromHash, toHash] = fields[i]!.slice(1).split(' ')
-			const path = fields[i + 1]!
-			if (path.endsWith(`/${nestedMark}`)) continue
-			const state = (mode: string | undefined, hash: string | undefined): FileState | null =>
-				mode === '100644' || mode === '100755' || mode === '120000' ? { mode, hash: hash! } : null
-			changes.push({ path, from: state(from, fromHash), to: state(to, toHash) })
-		}
-		return changes
-	}
+	const compare = (a: string, b: string) => compareTrees({ run, readBits }, a, b)
 
 	return {
 		owns: (id: string): boolean => idShape.test(id),
 
-		/** Takes the state now; NoSnapshot or another error when it cannot. */
-		async take(turn: number, signal: AbortSignal): Promise<string> {
+		/** Takes the state now; NoSnapshot or another error when it cannot. `from`: this turn's start. */
+		async take(turn: number, signal: AbortSignal, from: string | null = null): Promise<{ id: string; left: string[] }> {
 			const id = `g${o.clock.now().toString(36).padStart(8, '0')}-${turn}-${randomBytes(3).toString('hex')}`
-			const { hash, mark } = await timed(signal, tree)
+			const { hash, mark, left } = await timed(signal, (stop) => tree(stop, from))
 			await writeRef(id, hash)
 			last = mark === null ? null : { id, hash, mark }
-			return id
+			if (left.length > 0) await writeAtomic(join(await leftFolder(), id), JSON.stringify(left.slice(0, 200)))
+			return { id, left }
+		},
+
+		/** What that snapshot, of a turn's end, could not take in and undo leaves. */
+		async left(id: string): Promise<string[]> {
+			if (!idShape.test(id)) return []
+			const list: unknown = await fs.readFile(join(o.store, 'left', id), 'utf8').then(JSON.parse, () => [])
+			return Array.isArray(list) ? list.filter((path) => typeof path === 'string') : []
 		},
 
 		async changes(id: string): Promise<string[]> {
 			const before = await treeOf(id)
-			const now = await timed(new AbortController().signal, tree)
+			const now = await timed(new AbortController().signal, (stop) => tree(stop))
 			return (await compare(before, now.hash)).map((change) => change.path)
 		},
 
@@ -299,17 +388,20 @@ export function createGitStore(o: GitStoreOptions) {
 			const ignored = split(stdout).map((path) => path.slice(prefix.length))
 			if (ignored.length === 0) return
 			const lines: string[] = []
+			const startTree = await treeOf(id)
+			const bits = await readBits(`${startTree}:${bitsName}`)
 			for (const path of ignored) {
 				const there = await presentAt(o.root, path, o.way)
 				if (there.kind !== 'file' || there.stats.size > 64 << 20) continue
-				const hash = await writeBlob(path, there.state.mode === '120000')
+				const hash = await writeBlob(o, path, there.state.mode === '120000')
 				lines.push(`${there.state.mode} ${hash}\t${path}\0`)
-				modes.set(path, there.stats.mode & 0o777)
+				if (there.state.bits !== undefined) noteBits(bits, [[path, there.state.bits]])
 			}
 			if (lines.length > 0) {
+				lines.push(await bitsLine(bits, ''))
 				const index = join(o.store, `index.${randomBytes(6).toString('hex')}`)
 				try {
-					await run(['read-tree', await treeOf(id)], { index })
+					await run(['read-tree', startTree], { index })
 					await run(['update-index', '-z', '--index-info'], { index, input: lines.join('') })
 					await writeRef(id, (await run(['write-tree'], { index })).stdout.toString().trim())
 				} finally {
@@ -324,75 +416,8 @@ export function createGitStore(o: GitStoreOptions) {
 			)
 		},
 
-		/** The bytes of blobs, in groups of at most about 64 MB. */
-		async *contents(hashes: string[]): AsyncGenerator<Map<string, Buffer>> {
-			if (hashes.length === 0) return
-			const { stdout } = await run(['cat-file', '--batch-check=%(objectname) %(objecttype) %(objectsize)'], {
-				input: `${hashes.join('\n')}\n`,
-				timeoutMs: 60_000,
-			})
-			const sizes = stdout
-				.toString()
-				.trim()
-				.split('\n')
-				.map((line) => line.split(' '))
-			let group: string[] = []
-			let bytes = 0
-			for (const [hash, type, size] of sizes) {
-				if (type !== 'blob')
-					throw new UserError('A file of the snapshot is missing in the undo store; nothing more was restored.')
-				if (group.length > 0 && bytes + Number(size) > 64 << 20) {
-					yield await fetch(group, bytes)
-					group = []
-					bytes = 0
-				}
-				group.push(hash!)
-				bytes += Number(size)
-			}
-			yield await fetch(group, bytes)
-		},
-
-		permissions: (path: string): number | undefined => modes.get(path),
+		contents: (hashes: string[]) => blobContents(run, hashes),
 		run,
 		refs,
 	}
-
-	async function writeBlob(path: string, link: boolean): Promise<string> {
-		const bytes = await inFolder(o.root, path, o.way, false, async (folder, name) =>
-			link ? fs.readlink(folder.at(name), { encoding: 'buffer' }) : fs.readFile(folder.at(name)),
-		)
-		const result = await o.git.run(['hash-object', '-w', '--no-filters', '--stdin'], {
-			cwd: o.store,
-			gitDir: o.store,
-			input: bytes,
-		})
-		if (result.code !== 0) throw new Error(`git hash-object: ${oneLine(result.stderr, 200)}`)
-		return result.stdout.toString().trim()
-	}
-
-	async function fetch(hashes: string[], bytes: number): Promise<Map<string, Buffer>> {
-		const { stdout } = await run(['cat-file', '--batch'], {
-			input: `${hashes.join('\n')}\n`,
-			timeoutMs: 120_000,
-			maxBytes: bytes + hashes.length * 128 + 1024,
-		})
-		const found = new Map<string, Buffer>()
-		let at = 0
-		for (const hash of hashes) {
-			const end = stdout.indexOf(10, at)
-			const size = Number(stdout.toString('latin1', at, end).split(' ')[2])
-			const content = stdout.subarray(end + 1, end + 1 + size)
-			if (blobHash(content) !== hash)
-				throw new UserError('A file of the snapshot is damaged in the undo store; nothing more was restored.')
-			found.set(hash, content)
-			at = end + 1 + size + 1
-		}
-		return found
-	}
 }
-
-const split = (bytes: Buffer): string[] =>
-	bytes
-		.toString('utf8')
-		.split('\0')
-		.filter((name) => name !== '')

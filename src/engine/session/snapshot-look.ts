@@ -19,22 +19,30 @@ export interface Seen {
 	present: string[]
 	/** Not there, no file, or behind a link. */
 	gone: string[]
-	modesChanged: boolean
+	/** Of the files: permission bits, by the path without `prefix`. */
+	bits: (readonly [path: string, bits: number])[]
+	/** Changed just now, relative to `top`. */
+	fresh: Set<string>
 }
 
+/** So long after a change git may not tell the next one from it: it compares whole seconds. */
+const freshMs = 2500
+
 /**
- * Looks at changed paths (relative to `top`). Unusual permission bits go into `modes`, by the path without `prefix`.
- * NoSnapshot names the largest files when all together have more than `limit` bytes.
+ * Looks at changed paths (relative to `top`). NoSnapshot names the largest files when all of `weighed` together have more
+ * than `limit` bytes.
  */
 export async function lookAt(o: {
 	top: string
 	prefix: string
 	names: readonly string[]
+	weighed: ReadonlySet<string>
 	limit: number
-	modes: Map<string, number>
 	signal: AbortSignal
 }): Promise<Seen> {
-	const seen: Seen = { present: [], gone: [], modesChanged: false }
+	const seen: Seen = { present: [], gone: [], bits: [], fresh: new Set() }
+	// The disk's clock on both sides.
+	const now = Date.now()
 	const real = new Map<string, boolean>([['.', true]])
 	/** Whether a folder is one by every part: git refuses paths behind a link, and so does undo. */
 	const isReal = (dir: string): boolean => {
@@ -58,15 +66,11 @@ export async function lookAt(o: {
 		seen.present.push(name)
 		if (!stats.isFile()) continue
 		const path = name.slice(o.prefix.length)
+		seen.bits.push([path, stats.mode & 0o777])
+		if (now - stats.ctimeMs < freshMs) seen.fresh.add(name)
+		if (!o.weighed.has(name)) continue
 		bytes += stats.size
 		if (stats.size > 10_000_000) large.push([stats.size, path])
-		const bits = stats.mode & 0o777
-		if (bits === 0o644 || bits === 0o755 || bits === 0o664 || bits === 0o775) {
-			seen.modesChanged = o.modes.delete(path) || seen.modesChanged
-		} else if (o.modes.get(path) !== bits) {
-			o.modes.set(path, bits)
-			seen.modesChanged = true
-		}
 	}
 	if (bytes > o.limit) {
 		const names = large
@@ -88,6 +92,22 @@ const look = (path: string): Stats | undefined => {
 		if (codeOf(error) === 'ENOTDIR') return undefined
 		throw error
 	}
+}
+
+/** Those of `names` whose permission bits are others than recorded. Those whose last change is long ago leave the set. */
+export function rebitted(
+	top: string,
+	names: Set<string>,
+	recorded: (name: string, execute: boolean) => number,
+): string[] {
+	const now = Date.now()
+	const changed: string[] = []
+	for (const name of names) {
+		const stats = look(join(top, name))
+		if (!stats?.isFile() || now - stats.ctimeMs >= freshMs) names.delete(name)
+		if (stats?.isFile() && (stats.mode & 0o777) !== recorded(name, Boolean(stats.mode & 0o100))) changed.push(name)
+	}
+	return changed
 }
 
 /** False for a file that this process may not read. */

@@ -1,6 +1,6 @@
 // Old snapshots make room: by age, then by size, at most once a day and beside the work. Used by snapshots.ts.
 import { promises as fs } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { writeAtomic } from '../files/atomic.ts'
 import type { Clock } from '../ports.ts'
 import type { GitStore } from './snapshot-git.ts'
@@ -9,7 +9,7 @@ const day = 86_400_000
 const stampName = 'prune.json'
 
 /** Milliseconds since 1970 in a snapshot's id of either kind; 0 when it is none. */
-const timeIn = (id: string): number => {
+export const timeIn = (id: string): number => {
 	const time = /^[gc]([0-9a-z]{8,10})-\d{1,7}-[0-9a-f]{6}(?:\.json)?$/.exec(id)?.[1]
 	return time === undefined ? 0 : Number.parseInt(time, 36)
 }
@@ -53,7 +53,10 @@ export async function pruneSnapshots(
 
 	let old = (await list()).slice(2).filter(({ time }) => time < o.clock.now() - o.keep.days * day)
 	for (let round = 0; round < 6; round++) {
-		for (const { path } of old) await fs.rm(path, { force: true })
+		for (const { path } of old) {
+			await fs.rm(path, { force: true })
+			await fs.rm(join(o.store, 'left', basename(path)), { force: true })
+		}
 		if (old.length > 0 || round === 0) await collect()
 		if (signal.aborted || (await sizeOf(o.store)) <= o.keep.bytes) return
 		const all = (await list()).slice(2)

@@ -1,6 +1,6 @@
 // The folder of the undo store: made by hand, private, tidied; and what is read of the user's repository. Under snapshot-git.ts.
 import { randomBytes } from 'node:crypto'
-import { promises as fs } from 'node:fs'
+import { constants, promises as fs } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../errors.ts'
 import { oneLine } from '../text.ts'
@@ -79,12 +79,15 @@ export async function privateFolder(path: string): Promise<void> {
 async function cleanUp(store: string): Promise<void> {
 	for (const name of await fs.readdir(store)) {
 		if (
-			!/^(?:index\.[0-9a-f]{12}(?:\.lock)?|ref\.[0-9a-f]{12}|index(?:-[0-9a-f]{8})?\.lock|\..*\.garuda-tmp)$/.test(name)
+			!/^(?:rules\.[0-9a-f]{12}|index\.[0-9a-f]{12}(?:\.lock)?|ref\.[0-9a-f]{12}|index(?:-[0-9a-f]{8})?\.lock|\..*\.garuda-tmp)$/.test(
+				name,
+			)
 		)
 			continue
 		const stats = await fs.lstat(join(store, name)).catch(() => null)
 		// The disk's clock on both sides; no snapshot runs for minutes.
-		if (stats && Date.now() - stats.ctimeMs > 10 * 60_000) await fs.rm(join(store, name), { force: true })
+		if (stats && Date.now() - stats.ctimeMs > 10 * 60_000)
+			await fs.rm(join(store, name), { force: true, recursive: true })
 	}
 }
 
@@ -96,13 +99,18 @@ export async function topOf(root: string): Promise<string> {
 	}
 }
 
-/** The repository's own info/exclude, read as text. */
+/** The repository's own info/exclude, read as text; '' for what is no small file. A pipe in its place is never waited for. */
 export async function ownExcludes(top: string): Promise<string> {
 	try {
 		const dir = join(top, '.git')
 		if (!(await fs.lstat(dir)).isDirectory()) return ''
-		const text = await fs.readFile(join(dir, 'info', 'exclude'), 'utf8')
-		return text.length < 65_536 ? text : ''
+		const handle = await fs.open(join(dir, 'info', 'exclude'), constants.O_RDONLY | constants.O_NONBLOCK)
+		try {
+			const stats = await handle.stat()
+			return stats.isFile() && stats.size < 65_536 ? await handle.readFile('utf8') : ''
+		} finally {
+			await handle.close()
+		}
 	} catch (error) {
 		return codeOf(error) === 'ENOENT' ? '' : `# ${oneLine(messageOf(error), 100)}\n`
 	}

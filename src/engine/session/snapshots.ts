@@ -1,15 +1,17 @@
 // Undo's memory: the project's files before and after each turn. The gate waits for `take` before a turn's first change.
-import { isAbsolute, relative } from 'node:path'
+import { promises as fs } from 'node:fs'
+import { isAbsolute, join, relative } from 'node:path'
 import { messageOf, UserError } from '../errors.ts'
 import { wayHere } from '../files/open.ts'
 import type { Clock, Snapshots } from '../ports.ts'
 import type { Git } from '../sandbox/git.ts'
+import { oneLine } from '../text.ts'
 import { type RestoreOptions, restoreChanges } from './restore.ts'
-import { type CopyStore, createCopyStore } from './snapshot-copies.ts'
+import { type CopyStore, createCopyStore, isCopyId } from './snapshot-copies.ts'
 import { diffText } from './snapshot-diff.ts'
 import { createGitStore, type GitStore, timeOfId } from './snapshot-git.ts'
 import { NoSnapshot } from './snapshot-look.ts'
-import { pruneSnapshots } from './snapshot-prune.ts'
+import { pruneSnapshots, timeIn } from './snapshot-prune.ts'
 
 export interface SnapshotOptions {
 	/** Real path. Only what lies in it is covered: no added folders, nothing outside. */
@@ -39,10 +41,15 @@ export interface GarudaSnapshots extends Snapshots {
 	take(turn: number, signal: AbortSignal): Promise<{ id: string | null; note?: string }>
 	/** A tool is about to change these files (absolute paths): awaited before its write, after `take` has resolved. Never throws. */
 	keep(paths: readonly string[]): Promise<void>
+	/** Whether that turn's snapshots hold only what edit tools change: undo then does not cover commands. */
+	onlyEdits(id: string): boolean
 	/** A unified diff text of what changed between two snapshots; UserError when one is gone. */
 	diff(from: string, to: string): Promise<string>
-	/** Undo is `restore(from, to)`, redo `restore(to, from)`. All or nothing; UserError when a snapshot is gone. */
-	restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[] }>
+	/**
+	 * Undo is `restore(from, to)`, redo `restore(to, from)`. All or nothing; UserError when a snapshot is gone. `left`: what the
+	 * turn made, put under ignore, and no snapshot could take in; it is still there.
+	 */
+	restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[]; left?: string[] }>
 }
 
 export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
@@ -89,10 +96,10 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 			let why = 'there is no usable git on this machine'
 			if (git && !gitOff) {
 				try {
-					const id = await git.take(turn, signal)
+					const { id, left } = await git.take(turn, signal, ending ? before : null)
 					if (!ending) current = { turn, id }
 					startPruning(git)
-					return { id }
+					return { id, ...(left.length > 0 ? { note: leftNote(left) } : {}) }
 				} catch (error) {
 					if (signal.aborted) {
 						if (!ending) current = { turn, id: null }
@@ -102,7 +109,8 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 					if (!(error instanceof NoSnapshot) || error.slow) gitOff = true
 				}
 			} else if (git) why = ''
-			if (ending) return { id: null, ...note(`This turn cannot be undone: ${why || 'its end could not be recorded'}.`) }
+			// Of each turn: what is lost is not the same.
+			if (ending) return { id: null, note: `This turn cannot be undone: ${why || 'its end could not be recorded'}.` }
 			const id = await copies.take(turn)
 			current = { turn, id }
 			return {
@@ -143,19 +151,27 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 		return store
 	}
 
-	async function restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[] }> {
+	async function restore(
+		from: string,
+		to: string,
+	): Promise<{ restored: string[]; conflicts: string[]; left?: string[] }> {
 		const store = await storeOf(from, to)
 		const options: RestoreOptions = {
 			root: o.root,
 			way: await wayHere(),
 			contents: (hashes) => store.contents(hashes),
-			permissions: (path) => store.permissions(path),
 			since: Math.min(timeOfId(from) || Number.POSITIVE_INFINITY, timeOfId(to) || Number.POSITIVE_INFINITY),
+			until: Math.max(timeIn(from), timeIn(to)),
 		}
-		return restoreChanges(await store.diff(from, to), options)
+		const result = await restoreChanges(await store.diff(from, to), options)
+		const left: string[] = []
+		if (result.conflicts.length === 0 && 'left' in store)
+			for (const path of await store.left(to)) if (await isThere(join(o.root, path))) left.push(path)
+		return left.length > 0 ? { ...result, left } : result
 	}
 
 	return {
+		onlyEdits: isCopyId,
 		take: (turn, signal) => serial(() => take(turn, signal)),
 		keep: (paths) => serial(() => keep(paths)),
 		restore: (from, to) => serial(() => restore(from, to)),
@@ -178,3 +194,15 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 		},
 	}
 }
+
+const leftNote = (left: readonly string[]): string => {
+	const names = left.slice(0, 5).map((path) => oneLine(path, 200))
+	const more = left.length > names.length ? ` and ${left.length - names.length} more` : ''
+	return `Undo of this turn leaves what it made and put under ignore: ${names.join(', ')}${more} (too large, or not certain to be of this turn).`
+}
+
+const isThere = (path: string): Promise<boolean> =>
+	fs.lstat(path.replace(/\/$/, '')).then(
+		() => true,
+		() => false,
+	)
