@@ -119,7 +119,7 @@ export function keyState(
 }
 
 /** The end of a key, so that its owner knows which one it is; nothing of a short one. */
-export const masked = (key: string): string => (key.length >= 20 ? `ends in …${key.slice(-4)}` : 'is set')
+export const masked = (key: string): string => (key.length >= 20 ? `ends in …${key.slice(-4)}` : 'not shown')
 
 /** What is set now, in lines; no key is in it. */
 export function statusText({ place, paths }: SetupRoom, now: Current): string {
@@ -143,7 +143,7 @@ export function keyWords({ provider, from, shadowed, key, problem }: KeyState): 
 	if (from === 'not needed') return `no key needed · ${provider.baseURL}`
 	if (from === 'none') return `no key (${provider.keyName})`
 	if (problem !== null) return problem
-	const words = key === null ? 'is set' : masked(key)
+	const words = key === null ? 'not shown' : masked(key)
 	return from === 'env'
 		? `key from the variable ${provider.keyName} (${words})${shadowed ? '; a stored one is not used' : ''}`
 		: `stored key ${provider.keyName} (${words})`
