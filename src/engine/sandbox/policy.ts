@@ -1,7 +1,8 @@
 // What one command may see and write: built anew for each command from the disk as it is now, by a few dozen lstat calls.
-import { globSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { dirname, isAbsolute, join, normalize, resolve } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
 import { UserError } from '../errors.ts'
+import { createDenied } from './denied.ts'
 import { commandEnvironment } from './environment.ts'
 import { createConfigReader } from './git-config.ts'
 import { homeProtected, homeSecrets, rootProtected, systemSecrets } from './names.ts'
@@ -94,7 +95,6 @@ const privateFolders = ['/run', '/var/run', '/tmp', '/var/tmp', '/dev/shm']
 /** Mounts that bound what is masked, protected and bound in one command, so that a planted tree cannot make each start slow. */
 const maxNested = 64
 const maxSockets = 64
-const maxGlobMatches = 500
 
 /** Which of `names` (parts by /) are there: one listing of the folder instead of an lstat for each of a hundred names. */
 const existing = (folder: string, names: string[]): string[] => {
@@ -397,49 +397,3 @@ export const aliases = (home: string, mountinfo: string): string[] => {
 
 const unescaped = (field: string): string =>
 	field.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)))
-
-/**
- * The user's further paths to hide. Patterns are expanded anew for each command (with `**` at most every 10 s, for it walks
- * the tree). A relative pattern starts at the root, `~/` at the home.
- */
-const createDenied = (patterns: string[], root: string, home: string): (() => string[]) => {
-	const all = patterns.map((pattern) => {
-		if (pattern.includes('\0') || pattern.trim() === '' || pattern.startsWith('!'))
-			throw new UserError(
-				`sandbox.denyRead has a pattern that cannot be used: ${JSON.stringify(pattern)}`,
-				'Name a path or a glob like ~/vault/*.key.',
-			)
-		const path = pattern.startsWith('~/')
-			? join(home, pattern.slice(2))
-			: isAbsolute(pattern)
-				? pattern
-				: resolve(root, pattern)
-		return {
-			pattern,
-			path,
-			glob: /[*?[\]{}()!+@]/.test(pattern) && !lstat(path),
-			at: Number.NEGATIVE_INFINITY,
-			found: [] as string[],
-		}
-	})
-	return () =>
-		all.flatMap((each) => {
-			if (!each.glob) return [each.path]
-			if (each.path.includes('**') && performance.now() - each.at < 10_000) return each.found
-			try {
-				each.found = globSync(each.path)
-			} catch (error) {
-				throw new UserError(
-					`sandbox.denyRead cannot expand ${each.pattern}: ${error}`,
-					'Name a path or a simpler glob.',
-				)
-			}
-			if (each.found.length > maxGlobMatches)
-				throw new UserError(
-					`sandbox.denyRead: ${each.pattern} matches ${each.found.length} paths, more than ${maxGlobMatches}`,
-					'Name the folder that holds them.',
-				)
-			each.at = performance.now()
-			return each.found
-		})
-}
