@@ -59,6 +59,8 @@ const options = (outdir) => ({
 	jsx: 'automatic',
 	minifySyntax: true,
 	minifyWhitespace: true,
+	// Node shows the whole line at a crash.
+	lineLimit: 200,
 	define: { 'process.env.NODE_ENV': '"production"' },
 	alias: { 'wsl-utils': './scripts/build/wsl.mjs', debug: './scripts/build/debug.mjs' },
 	external: ['typescript'],

@@ -51,7 +51,13 @@ const clause = (pairs, from) =>
  */
 export async function oneFile({ options, entry, rooms, banner, finish }) {
 	const { outdir } = options
-	const { metafile, outputFiles } = await build({ ...options, entryPoints: entry, splitting: true, write: false })
+	const { metafile, outputFiles } = await build({
+		...options,
+		entryPoints: entry,
+		splitting: true,
+		write: false,
+		lineLimit: undefined,
+	})
 	const { outputs } = metafile
 	const texts = new Map(outputFiles.map(({ path, text }) => [relative(process.cwd(), path), text]))
 	const [name, source] = Object.entries(entry)[0]
@@ -112,7 +118,11 @@ export async function oneFile({ options, entry, rooms, banner, finish }) {
 		mkdirSync(dirname(path), { recursive: true })
 		writeFileSync(path, finish(path, text))
 	}
-	put(main, merged[0].text)
+	const text = merged[0].text
+	const missed = /\bfrom\s*"node:/.exec(text)
+	if (missed)
+		throw new Error(`${main}: a builtin is still imported: ${text.slice(missed.index - 80, missed.index + 40)}`)
+	put(main, text)
 	for (const path of Object.keys(outputs)) {
 		if (path === main) continue
 		if (!hot.has(path)) {

@@ -112,11 +112,12 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 		refuseSensitive(resolved)
 		try {
 			const folder = await openFolder(dirname(resolved.path), way)
+			let file: Awaited<ReturnType<typeof openFile>> | undefined
 			try {
-				const file = await openFile(folder, basename(resolved.path), way)
-				return await use(file).finally(() => file.handle.close())
+				file = await openFile(folder, basename(resolved.path), way)
+				return await use(file)
 			} finally {
-				await folder.close()
+				await Promise.all([file?.handle.close(), folder.close()])
 			}
 		} catch (error) {
 			throw inWords(error, resolved.shown)
@@ -129,7 +130,7 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 			if (stats.size > limit) throw tooLarge(resolved.shown, Number(stats.size), limit)
 			const unsaved = await options.buffer?.(resolved.path)
 			// One byte more than allowed tells a file that grows while it is read.
-			const onDisk = unsaved === undefined ? await readAll(handle, limit) : Buffer.from(unsaved)
+			const onDisk = unsaved === undefined ? await readAll(handle, Number(stats.size), limit) : Buffer.from(unsaved)
 			if (onDisk.length > limit) throw tooLarge(resolved.shown, onDisk.length, limit)
 			return {
 				path: resolved.path,
@@ -206,7 +207,7 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 			const { mode, nlink, uid, gid, size } = file.stats
 			if (size > defaultLimit) throw tooLarge(name, Number(size), defaultLimit)
 			return {
-				hash: sha256(await readAll(file.handle, defaultLimit)),
+				hash: sha256(await readAll(file.handle, Number(size), defaultLimit)),
 				mode: Number(mode),
 				nlink: Number(nlink),
 				owner: { uid: Number(uid), gid: Number(gid) },
@@ -325,8 +326,7 @@ const isLink = (path: string): Promise<boolean> =>
 		() => false,
 	)
 
-const readAll = async (handle: Parameters<typeof readBytes>[0], limit: number): Promise<Buffer> => {
-	const { size } = await handle.stat()
+const readAll = async (handle: Parameters<typeof readBytes>[0], size: number, limit: number): Promise<Buffer> => {
 	const first = await readBytes(handle, 0, Math.min(size, limit) + 1)
 	if (first.length <= size || first.length > limit) return first
 	// It grew meanwhile: take what there is, in pieces, up to the limit.

@@ -55,7 +55,8 @@ const isLinkError = (error: unknown): boolean =>
 export const openFolder = async (real: string, way: Way, make = false): Promise<Folder> =>
 	way === 'handles' ? byHandles(real, make) : byPaths(real, make)
 
-const byHandles = async (real: string, make: boolean): Promise<Folder> => {
+/** Part by part, each made where it is missing. */
+const walked = async (real: string): Promise<Handle> => {
 	let handle: Handle = await fs.open('/', O_PATH | O_DIRECTORY | O_NOFOLLOW)
 	try {
 		for (const part of real.split('/').filter((name) => name !== '')) {
@@ -66,7 +67,7 @@ const byHandles = async (real: string, make: boolean): Promise<Folder> => {
 				opened = await open()
 			} catch (error) {
 				if (isLinkError(error)) throw new Moved(`${real}: ${part} is not a folder`)
-				if (!make || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+				if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
 				await fs.mkdir(next).catch((failure) => {
 					if (failure.code !== 'EEXIST') throw failure
 				})
@@ -81,6 +82,17 @@ const byHandles = async (real: string, make: boolean): Promise<Folder> => {
 		await handle.close()
 		throw error
 	}
+	return handle
+}
+
+const byHandles = async (real: string, make: boolean): Promise<Folder> => {
+	// Nothing is made or read by opening a place, so all parts may be taken at once: whether one was a link is told by where
+	// the handle is, below. To make what is missing, each part must be looked at first.
+	const handle = make
+		? await walked(real)
+		: await fs.open(real, O_PATH | O_DIRECTORY | O_NOFOLLOW).catch((error) => {
+				throw isLinkError(error) ? new Moved(`${real} is not a folder`) : error
+			})
 	const self = `/proc/self/fd/${handle.fd}`
 	const folder: Folder = {
 		path: real,
@@ -151,15 +163,18 @@ export const openFile = async (folder: Folder, name: string, way: Way): Promise<
 	if (way === 'handles') {
 		// The place first, then the very same inode for reading: nothing can be swapped in between.
 		const place = await fs.open(folder.at(name), O_PATH | O_NOFOLLOW)
+		let handle: Handle
 		try {
 			refuse(await place.stat())
 			const self = `/proc/self/fd/${place.fd}`
 			const expected = folder.path === '/' ? `/${name}` : `${folder.path}/${name}`
 			if ((await fs.readlink(self)) !== expected) throw new Moved(`${expected} was moved`)
-			return await checked(await fs.open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY), refuse)
-		} finally {
+			handle = await fs.open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+		} catch (error) {
 			await place.close()
+			throw error
 		}
+		return (await Promise.all([checked(handle, refuse), place.close()]))[0]
 	}
 	const path = folder.at(name)
 	refuse(await fs.lstat(path))

@@ -50,6 +50,19 @@ const inContext: [string, (secret: string) => string][] = [
 ]
 
 describe('config: redaction', () => {
+	it('a key that is added later goes out of a long text that had been clean before', () => {
+		const redactor = createRedactor('seed')
+		const text = `${'a line of code\n'.repeat(300)}and my-own-password here`
+		expect(redactor.redact(text)).to.equal(text)
+		expect(redactor.redact(text)).to.equal(text)
+		redactor.add('PASSWORD', 'my-own-password')
+		const out = redactor.redact(text)
+		expect(out).to.not.include('my-own-password')
+		expect(redactor.redact(out)).to.equal(out)
+		for (let i = 0; i < 6; i++) redactor.redact(`${text}${i}`)
+		expect(redactor.redact(text)).to.equal(out)
+	})
+
 	it('secret-04 keys of the common kinds become marks, wherever they stand, and come back', () => {
 		for (const [kind, make] of kinds) {
 			const redactor = createRedactor('seed')
