@@ -1,6 +1,6 @@
 // The agent side of the protocol: every request of the editor, by the SDK's app. Between the stream and the sessions.
 import { realpath } from 'node:fs/promises'
-import { isAbsolute } from 'node:path'
+import { isAbsolute, join, relative } from 'node:path'
 import {
 	type AgentApp,
 	type AgentContext,
@@ -43,6 +43,8 @@ export interface ServerOptions {
 }
 
 const page = 100
+/** An editor that does not answer by then has no open text of the file. */
+const bufferMs = 2000
 
 export interface Server {
 	app: AgentApp
@@ -79,6 +81,7 @@ export function createServer(options: ServerOptions): Server {
 			...tour?.options,
 			root: tour?.options.root ?? params.cwd,
 			approver,
+			...(side.buffers ? { ports: { ...base.ports, buffer: (path) => bufferText(approver, params.cwd, path) } } : {}),
 			...(params.additionalDirectories?.length ? { extraDirs: [...params.additionalDirectories] } : {}),
 			// Before a session there is only a form to ask with; without one, what was not agreed to is left out with a notice.
 			consents: side.forms ? 'ask' : 'pinned',
@@ -108,6 +111,20 @@ export function createServer(options: ServerOptions): Server {
 			await garuda.close()
 			await tour?.remove()
 			throw answer
+		}
+	}
+
+	/** The editor's text of a file, by the path as the editor spells it; null when it has none or does not answer soon. */
+	async function bufferText({ at }: AcpApprover, cwd: string, path: string): Promise<string | null> {
+		if (!at) return null
+		try {
+			const inside = relative(await realpath(cwd), path)
+			const spelled = inside.startsWith('..') || isAbsolute(inside) ? path : join(cwd, inside)
+			const limit = { cancellationSignal: AbortSignal.timeout(bufferMs), stopWaitingOnCancel: true }
+			const { content } = await client!.request('fs/read_text_file', { sessionId: at.sessionId, path: spelled }, limit)
+			return content
+		} catch {
+			return null
 		}
 	}
 

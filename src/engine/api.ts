@@ -67,6 +67,8 @@ export interface EngineOptions {
 		executor?: Executor
 		snapshots?: Snapshots
 		clock?: Clock
+		/** The text of a file that is open in an editor, or null; asked only for what may be read. */
+		buffer?(path: string): Promise<string | null>
 	}
 }
 

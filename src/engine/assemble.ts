@@ -13,6 +13,7 @@ import { loadInstructions } from './context/instructions.ts'
 import { loadMemory } from './context/memory.ts'
 import { systemPrompt } from './context/system-prompt.ts'
 import { codeOf, UserError } from './errors.ts'
+import { withBuffers } from './files/buffer.ts'
 import { createFiles } from './files/guard.ts'
 import { sweepBeside } from './files/leftovers.ts'
 import { languageProfiles } from './languages/profiles.ts'
@@ -218,7 +219,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		specs,
 		gate: {
 			approver: options.approver,
-			files,
+			files: options.ports?.buffer ? withBuffers(files, options.ports.buffer) : files,
 			executor,
 			home: options.home,
 			limits: settings.limits,

@@ -106,6 +106,8 @@ export interface ReadFile {
 	mode: number
 	nlink: number
 	mtimeMs: number
+	/** These are the bytes of an editor's unsaved buffer; those on the disk differ. */
+	unsaved?: true
 }
 
 /**

@@ -97,6 +97,8 @@ export const viewFile = async (
 		kind.kind === 'notebook'
 			? renderNotebook(Buffer.from(file.bytes).toString('utf8'))
 			: textOf(file.bytes, kind.kind, shown, notes)
+	if (file.unsaved)
+		notes.push("this is the unsaved text of the user's editor, not what is on the disk: no edit until it is saved")
 	const { offset = 1, limit = limits.readLines } = range
 	const part = page(text, offset, Math.min(limit, limits.readLines), budgetOf(limits))
 	if (offset > part.total)

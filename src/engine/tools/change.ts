@@ -1,5 +1,6 @@
 // What write_file and edit_file share: may this agent change the file, what a question shows, and writing just what was accepted.
 import { ToolError } from '../errors.ts'
+import { unsavedText } from '../files/buffer.ts'
 import { refuseWrite, shownPath } from '../files/guard.ts'
 import { carrySeen, noteSeen, type Seen } from '../files/seen.ts'
 import { decodeText, encodeSpliced, lineSplices, type TextFile } from '../files/text-file.ts'
@@ -32,6 +33,7 @@ export const presentFile = async (
 	refuseWrite(resolved)
 	const shown = shownPath(resolved.shown)
 	const read = await ctx.files.read(resolved.path)
+	if (read.unsaved) throw new ToolError(unsavedText(shown))
 	const seen = ctx.state.seen.get(resolved.path) as Seen | undefined
 	if (!seen)
 		throw new ToolError(`${shown} exists and was not read yet. Read it with read_file first. Nothing was changed.`)
