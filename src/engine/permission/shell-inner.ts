@@ -103,7 +103,7 @@ export function innerOf(words: readonly string[]): Inner[] {
 	const args = words.slice(1)
 	if (/^ld-linux|^ld-musl|^ld\.so|^ld64/.test(name))
 		return [{ argv: afterOptions(args, { valued: '--library-path --preload --argv0 --audit' })[0] ?? [] }]
-	if (shells.has(name)) return shell(args)
+	if (shells.has(name)) return shell(name, args)
 	if (interpreters.test(name)) return code(args)
 	const found: Inner[] = []
 	const wrapper = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined
@@ -128,19 +128,20 @@ function afterOptions(args: readonly string[], { valued = '', skip = 0, assigns 
 			at++
 			break
 		}
-		if (assigns && /^[A-Za-z_]\w*\+?=/.test(word)) continue
+		// env and sudo take anything with a `=` for a variable.
+		if (assigns && !word.startsWith('-') && word.includes('=')) continue
 		if (!word.startsWith('-') || word === '-') break
 		if (takes.has(word)) at++
 		else if (!word.includes('=') && unknown < 0) unknown = at
 	}
-	while (assigns && /^[A-Za-z_]\w*\+?=/.test(args[at] ?? '')) at++
+	while (assigns && args[at]?.includes('=')) at++
 	readings.push(args.slice(at + skip))
 	// An option that is not in the table may take the next word.
 	if (unknown >= 0 && args.length > at + skip + 1) readings.push(args.slice(at + skip + 1))
 	return readings
 }
 
-function shell(args: readonly string[]): Inner[] {
+function shell(name: string, args: readonly string[]): Inner[] {
 	const input: Inner[] = [{ stdin: true, reason: 'a shell reads its commands from its input' }]
 	let given = false
 	let reads = false
@@ -156,19 +157,29 @@ function shell(args: readonly string[]): Inner[] {
 			if (/^--(?:rcfile|init-file)$/.test(word)) at++
 			continue
 		}
-		if (/^-.*c/.test(word)) given = true
-		if (/^-.*s/.test(word)) reads = true
+		if (/^[-+].*c/.test(word)) given = true
+		if (/^[-+].*s/.test(word)) reads = true
 		// Each -o and -O takes a word, also within `-euo pipefail` and after -c.
 		at += word.match(/[oO]/g)?.length ?? 0
 	}
 	if (given) {
 		const text = args[at]
-		return text === undefined ? [] : [{ script: text, sure: true }]
+		if (text === undefined) return []
+		const other = /bash$/.test(name) ? text : asPlainShell(text)
+		return [{ script: text, sure: true }, ...(other === text ? [] : [{ script: other }])]
 	}
 	const file = args[at]
 	if (reads || file === undefined) return input
 	return /^(?:\/dev\/(?:stdin|fd\/)|\/proc\/self\/fd\/)/.test(file) ? input : []
 }
+
+/** What the parser reads as bash means something else to a plain sh: groups, a background command, a string's end. */
+const asPlainShell = (text: string): string =>
+	text
+		.replaceAll("$'", "'")
+		.replaceAll('[[', '[')
+		.replaceAll('&>', '& >')
+		.replace(/(?<!\$)\(\(/g, '( (')
 
 /** String literals of code in another language that might be handed to a shell. */
 function code(args: readonly string[]): Inner[] {
@@ -223,7 +234,10 @@ const gitCommandKey =
 
 const special: Record<string, (args: readonly string[]) => Inner[]> = {
 	eval: (args) => [{ script: args[0] === '--' ? args.slice(1).join(' ') : args.join(' '), sure: true }],
-	trap: (args) => scripts(args.find((word) => !/^-[lp-]?/.test(word) || word === '')),
+	trap: (args) => {
+		const text = args.find((word) => !/^-[lp-]?/.test(word))
+		return text ? [{ script: text, sure: true }] : []
+	},
 	alias: (args) =>
 		args.filter((word) => word.includes('=')).flatMap((word) => scripts(word.slice(word.indexOf('=') + 1))),
 	source: (args) => source(args),

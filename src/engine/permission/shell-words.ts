@@ -196,6 +196,8 @@ class Reader {
 			if (node.type === 'HereDoc' || !node.target) continue
 			const { words, glob } = this.#decode(node.target)
 			const target = words.join(' ')
+			// bash ends the redirection at the `-`: what follows is a word, at the start even the command.
+			if (/&$/.test(node.operator) && /^-./s.test(target)) this.#doubt('a closed stream has a word behind it', true)
 			if (node.type === 'HereString') this.#keep(target, true)
 			else found.push({ op: node.operator, target: glob ? DYNAMIC : target })
 		}

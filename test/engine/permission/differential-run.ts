@@ -35,8 +35,8 @@ export class Runner {
 		this.#driver = join(this.dir, 'driver')
 		mkdirSync(this.#bin)
 		const stub = (name: string, rest: string) => {
-			// One write of one record, so that stubs of a pipe do not mix: name, arguments, end.
-			const text = `#!/bin/sh\nprintf '%s\\0' ${name} "$@" "$(printf '\\001end')" >> "$LOG"\n${rest}\n`
+			// One write of one record, so that stubs of a pipe do not mix; a record begins with \u0001.
+			const text = `#!/bin/sh\nprintf '%s\\0' '\u0001${name}' "$@" >> "$LOG"\n${rest}\n`
 			writeFileSync(join(this.#bin, name), text)
 			chmodSync(join(this.#bin, name), 0o755)
 		}
@@ -112,17 +112,17 @@ done 2>/dev/null
 
 const records = (path: string): string[][] => {
 	if (!existsSync(path)) return []
-	const found: string[][] = [[]]
+	const found: string[][] = []
 	for (const word of readFileSync(path, 'utf8').split('\0').slice(0, -1)) {
-		if (word === '\u0001end') found.push([])
+		if (word.startsWith('\u0001')) found.push([word.slice(1)])
 		else found.at(-1)!.push(word)
 	}
-	return found.filter((argv) => argv.length > 0)
+	return found
 }
 
 /** A plain sh knows neither {a,b} nor $'…' and hands such words on as they stand, where bash would make others of them. */
 const leftBySh = (text: string, argv: readonly string[]): boolean =>
-	/\bsh\b/.test(text) && argv.some((word) => /^\$.*\\(?:x|')|^\{.*,.*\}$/s.test(word))
+	/\bsh\b/.test(text) && argv.some((word) => /^\$.*\\|^\{.*,.*\}$/s.test(word))
 
 /** The parser drops a `\\` before a line's end within $'…', bash keeps it; no rule can mean such a word. */
 const spelled = (argv: readonly string[]): string => argv.join('\u0002').replaceAll('\\\n', '')

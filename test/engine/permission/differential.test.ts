@@ -1,6 +1,7 @@
 // Generated commands against bash: every program that really starts was seen by the reading that the rules use, or it is unsure.
 import { expect } from 'chai'
 import { readShell } from '../../../src/engine/permission/shell-words.ts'
+import { groups } from '../sandbox/ordinary.ts'
 import { Grammar } from './differential-grammar.ts'
 import { type Outcome, Runner } from './differential-run.ts'
 
@@ -39,7 +40,7 @@ describe('permission: differential', () => {
 		expect(total.started).to.be.greaterThan(count)
 		expect(share).to.be.at.most(15)
 	})
-	it('a shell behind options that take a word, or behind a double hyphen, is read', async () => {
+	it('texts that were once missed: options of shells, what only a plain sh runs, variables of env, a trap', async () => {
 		for (const text of [
 			"bash -o pipefail -c 'gaa b'",
 			"bash -euo pipefail -c 'gaa b'",
@@ -47,16 +48,38 @@ describe('permission: differential', () => {
 			"bash -co pipefail 'gaa b'",
 			"bash +O extglob -c +o posix 'gaa b'",
 			"sh -c -e -- 'gaa b' name",
+			"bash +xc 'gaa b'",
+			"sh -c '((gaa b))'",
+			"sh -c 'gbb &> o gaa b'",
+			"sh -c '[[ a || gaa b ]]'",
+			"sh -c \"gbb \\$'\\\\'; gaa b # '\"",
+			'<&-gaa b',
+			'>&-gaa b',
+			'env \r=1 a-b=2 gaa b',
 		]) {
 			const read = await readShell(text, '/home/nobody')
 			expect(
-				read.commands.map(({ words }) => words.join(' ')),
+				[...read.commands.map(({ words }) => words.slice(0, 2).join(' ')), ...read.doubts.map(({ reason }) => reason)],
 				text,
-			).to.include('gaa b')
+			).to.satisfy((all: string[]) => all.includes('gaa b') || all.includes('a closed stream has a word behind it'))
 			const { misses, started } = await runner.compare([text])
 			expect(misses, text).to.deep.equal([])
-			expect(started, text).to.be.greaterThan(1)
+			expect(started, text).to.be.greaterThan(0)
 		}
+	})
+
+	it('ordinary commands are read with certainty: unsure on at most 2 %', async () => {
+		const all = groups.flatMap(({ commands }) => commands)
+		const read = await Promise.all(all.map((text) => readShell(text, '/home/nobody')))
+		const unsure = all.filter((_, index) => read[index]!.broken !== null || read[index]!.doubts.length > 0)
+		expect(all.length).to.be.at.least(200)
+		expect(unsure.length, unsure.join('\n')).to.be.at.most(0.02 * all.length)
+	})
+
+	it('a doubt within the text of a trap is a doubt', async () => {
+		for (const text of ["trap '$x' EXIT", "trap 'gaa | sh' EXIT", "trap '. /dev/stdin <<< gaa' EXIT"])
+			expect((await readShell(text)).doubts, text).not.to.deep.equal([])
+		expect((await readShell("trap 'rm a' EXIT; trap - INT; trap '' HUP")).doubts).to.deep.equal([])
 	})
 
 	it('a program that was not read is found as a miss', async () => {
@@ -65,25 +88,24 @@ describe('permission: differential', () => {
 	})
 
 	it('reading takes linear time: twice the text at most 2.5 times as long', async () => {
-		const best = async (size: number) => {
-			const text = 'git log --format="%h $x" | grep -v a && echo $(date) > b; '
-				.repeat(Math.ceil(size / 58))
-				.slice(0, size)
-			let least = Number.POSITIVE_INFINITY
-			for (let round = 0; round < 12; round++) {
-				const begun = performance.now()
-				await readShell(text, '/home/nobody')
-				least = Math.min(least, performance.now() - begun)
-			}
-			return least
+		const text = 'git log --format="%h $x" | grep -v a && echo $(date) > b; '.repeat(4_000)
+		const time = async (size: number) => {
+			const part = text.slice(0, size)
+			const begun = performance.now()
+			await readShell(part, '/home/nobody')
+			return performance.now() - begun
 		}
-		await best(60_000)
-		await best(200_000)
 		for (const [small, large] of [
 			[30_000, 60_000],
 			[100_000, 200_000],
 		] as const) {
-			const [half, whole] = [await best(small), await best(large)]
+			let half = Number.POSITIVE_INFINITY
+			let whole = Number.POSITIVE_INFINITY
+			// In turns, so that both meet the same noise; the first ones warm up.
+			for (let round = 0; round < 40; round++) {
+				half = Math.min(half, await time(small))
+				whole = Math.min(whole, await time(large))
+			}
 			expect(whole, `${small}: ${half} ms, ${large}: ${whole} ms`).to.be.at.most(2.5 * half)
 		}
 	})
