@@ -32,6 +32,25 @@ const ownHeaders = {
 	},
 }
 
+/** What oclif needs only where there is no manifest, or for a template in a help text: evaluated when a name of it is first used. */
+const atFirstUse = {
+	name: 'at-first-use',
+	setup(build) {
+		build.onResolve(
+			{ filter: /^(?:tinyglobby|minimatch|ejs)$/ },
+			async ({ path, resolveDir, importer, pluginData }) => {
+				if (pluginData === 'real' || !/[\\/]@oclif[\\/]/.test(importer)) return null
+				const real = await build.resolve(path, { resolveDir, importer, kind: 'require-call', pluginData: 'real' })
+				return { path: real.path, namespace: 'late' }
+			},
+		)
+		build.onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({
+			contents: `module.exports=new Proxy({},{get:(_,name)=>name==='__esModule'?undefined:require(${JSON.stringify(path)})[name]})`,
+			resolveDir: dirname(path),
+		}))
+	},
+}
+
 const shared = 'garuda:oclif'
 /** One oclif for all: command classes take it from the file that bin/run.js has loaded. */
 const oneOclif = {
@@ -125,7 +144,7 @@ async function bundle(outdir) {
 		})
 	const metas = await Promise.all([
 		whole({ entryPoints: split, splitting: true, chunkNames: 'chunks/[name]-[hash]', plugins }),
-		whole({ entryPoints: { oclif: 'scripts/build/oclif.mjs' } }),
+		whole({ entryPoints: { oclif: 'scripts/build/oclif.mjs' }, plugins: [atFirstUse] }),
 		alone(chat, 'chat', rooms),
 		alone(library, 'engine', []),
 	])
