@@ -109,7 +109,26 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	const hosts: string[] = listed
 	const web = await webOf(a, credentials)
 	notices.push(...web.notices)
-	const tools = [...builtinTools({ todo: settings.todo, memory: settings.memory }), ...web.tools]
+	const daemons = settings.daemons.enabled
+		? (await import('./sandbox/daemons.ts')).createDaemons(settings.daemons, (text) => session.note(text))
+		: undefined
+	const secrets = settings.secrets.handles
+		? (await import('./tools/secrets.ts')).createSecretHandles(
+				settings.secrets.names,
+				(name) => credentials[name] ?? options.env[name],
+				redactor,
+			)
+		: undefined
+	notices.push(...(secrets?.notices ?? []))
+	const staging = settings.staging.enabled
+	const builtin = builtinTools({
+		todo: settings.todo,
+		memory: settings.memory,
+		daemons,
+		staging,
+		secrets: secrets?.handles,
+	})
+	const tools = [...builtin, ...web.tools]
 	const specs = (resumed?.header.tools as ToolSpec[] | undefined) ?? toolSpecs(tools)
 	const system = resumed?.header.system ?? redactor.redact(await newSystemPrompt())
 
@@ -139,7 +158,10 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 			if (options.ports?.executor) return { executor: options.ports.executor }
 			const { createExecutor } = await import('./sandbox/index.ts')
 			const list = (dir: string) => readdir(dir).catch(() => [])
-			const denyRead = await denyReadPaths(settings.sandbox.denyRead, { root, home: options.home }, list)
+			// Garuda's own folder is masked by its usual name; one that GARUDA_HOME names is masked by its path.
+			const usual = paths.home === join(options.home, '.garuda') || `${root}/`.startsWith(`${paths.home}/`)
+			const listedPaths = await denyReadPaths(settings.sandbox.denyRead, { root, home: options.home }, list)
+			const denyRead = [...listedPaths, ...(usual ? [] : [paths.home])]
 			return createExecutor({
 				root,
 				extraDirs,
@@ -153,6 +175,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 				caches: profiles.flatMap((profile) => profile.caches),
 				network: { hosts, rule: hostRule(decider.set, settings.policy) },
 				blockUnix: settings.sandbox.blockUnix,
+				staging,
 				denyRead,
 			})
 		},
@@ -263,6 +286,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		},
 		onClose: async () => {
 			web.close()
+			await daemons?.close()
 			await executor.close()
 			await resumed?.writer.close()
 			await audit.close()

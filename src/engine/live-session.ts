@@ -94,8 +94,11 @@ export class LiveSession implements Session {
 				const detail = context === undefined ? {} : { detail: { context } }
 				await parts.audit.append({ kind: 'decision', ...rest, ...detail })
 			},
-			done: async ({ name, key, status }, call) =>
-				parts.audit.append({ kind: 'action', callId: call.id, tool: name, key, status }).catch(() => {}),
+			done: async ({ name, key, status, data }, call) => {
+				// What a command planted is told to the person by itself: the model's text may be cut or hide it.
+				for (const finding of findingsOf(data)) this.note(finding)
+				await parts.audit.append({ kind: 'action', callId: call.id, tool: name, key, status }).catch(() => {})
+			},
 			beforeChange: (info) => this.undoStack.beforeChange(info),
 		})
 		this.compaction = this.makeCompaction()
@@ -459,6 +462,11 @@ export class LiveSession implements Session {
 			...(requestId === undefined ? {} : { requestId }),
 		})
 	}
+}
+
+const findingsOf = (data: Json | undefined): string[] => {
+	const found = typeof data === 'object' && data !== null && !Array.isArray(data) ? data.findings : undefined
+	return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : []
 }
 
 const failed = (error: unknown): TurnEnd => ({

@@ -82,8 +82,10 @@ export interface CallInfo {
 export type Effect =
 	| { type: 'outside_sandbox'; command: string; cwd?: string; wall: Wall; detail: string }
 	| { type: 'reach_host'; host: string; port: number }
-	| { type: 'apply_changes'; summary: string }
-	| { type: 'use_secret'; name: string; command: string }
+	/** `paths`: absolute, all of them; `declared`: what the model had declared, one line each, only when all lies within it. */
+	| { type: 'apply_changes'; summary: string; paths?: string[]; declared?: string[] }
+	/** `hosts`: what the command reaches with it. */
+	| { type: 'use_secret'; name: string; command: string; hosts?: string[] }
 
 /** The part of the sandbox that stopped a command. */
 export type Wall = 'network' | 'write' | 'read' | 'process' | 'asked'

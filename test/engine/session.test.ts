@@ -369,6 +369,13 @@ describe('a session, with everything but the model real', () => {
 		expect(only(events, 'tool_result')[2]!.text).to.contain(m.root)
 	})
 
+	it('what a command planted is told to the person, apart from its output', async () => {
+		const m = make({ 'a.txt': 'x' })
+		const { session } = await m.open([bash('seq 100; d=.vsc; mkdir -p "$d"ode; echo {} > "$d"ode/tasks.json'), done])
+		const { events } = await m.say(session, 'go')
+		expect(only(events, 'notice').some((one) => one.text.includes('.vscode'))).to.equal(true)
+	})
+
 	it('a project may not loosen its own safety, and is told so', async () => {
 		const m = make({
 			'.garuda/settings.json': JSON.stringify({ executor: 'host', allow: ['bash', 'edits'], env: { allow: ['*'] } }),

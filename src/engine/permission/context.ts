@@ -92,6 +92,10 @@ export function effectOf(context: DecisionContext, command: string | undefined):
 	const { effect } = context
 	if (!effect) return undefined
 	const text = (key: string) => (typeof effect[key] === 'string' ? (effect[key] as string) : '')
+	const texts = (key: string) => {
+		const list = effect[key]
+		return Array.isArray(list) && list.every((one) => typeof one === 'string') ? (list as string[]) : undefined
+	}
 	switch (effect.type) {
 		case 'outside_sandbox':
 			return {
@@ -106,6 +110,11 @@ export function effectOf(context: DecisionContext, command: string | undefined):
 		case 'use_secret':
 			return { type: 'use_secret', name: text('name'), command: text('command') || command || '' }
 		default:
-			return { type: 'apply_changes', summary: text('summary') }
+			return {
+				type: 'apply_changes',
+				summary: text('summary'),
+				...(texts('paths') && { paths: texts('paths')! }),
+				...(texts('declared') && { declared: texts('declared')! }),
+			}
 	}
 }

@@ -8,7 +8,7 @@ import type { CheckedCommand } from './command-paths.ts'
 import { askRule, bashAllowed, bashAsked, bashDenied, commandRule } from './decide-bash.ts'
 import { escapeGlob } from './match.ts'
 import { riskOf } from './risk.ts'
-import { hostMatches, type PlacedRule, pathMatches, type RuleSet, ruleName, toolMatches } from './rules.ts'
+import { applyCovers, hostMatches, type PlacedRule, pathMatches, type RuleSet, ruleName, toolMatches } from './rules.ts'
 
 export interface DecideInput {
 	tool: string
@@ -98,6 +98,10 @@ function denyRules(input: DecideInput): Decision | null {
 			effect?.type === 'reach_host' ? hostMatches(rule, effect.host, effect.port) : toolMatches(rule, tool, info.access)
 		)
 			return deny(denyText(rule), rule)
+		// What may not be edited may not be changed by way of a copy either.
+		if (effect?.type === 'apply_changes')
+			for (const path of effect.paths ?? [])
+				if (pathMatches(rule, path, 'write')) return deny(denyText(rule, path), rule)
 		if (effect) continue
 		for (const path of resolved)
 			if (pathMatches(rule, path.path, info.access)) return deny(denyText(rule, path.shown), rule)
@@ -180,11 +184,29 @@ function decideEffect(input: DecideInput, effect: Effect): Decision {
 			return ask('this host is on no list', { lastingRule: `allow: host(${name})` })
 		}
 		case 'apply_changes':
-			return ask('the staged changes reach the project only after a look', { onceOnly: true })
+			return decideApply(input, effect, key)
 		case 'use_secret':
 			if (sessionKeys.has(key)) return allow('allowed for this session')
 			return ask(`the command would get the value of ${effect.name}`)
 	}
+}
+
+/** A declaration only narrows: an answer or rule counts for what lies within one, for all of its lines, and for nothing else. */
+function decideApply(
+	{ rules, fixed, sessionKeys }: DecideInput,
+	{ declared, paths = [] }: Extract<Effect, { type: 'apply_changes' }>,
+	key: string,
+): Decision {
+	const asked = rules.ask.find((rule) => paths.some((path) => pathMatches(rule, path, 'write')))
+	if (asked) return ask(`the ask rule ${ruleName(asked)} asks each time`, { ...origin(asked), onceOnly: true })
+	if (!declared || declared.length === 0)
+		return ask('the staged changes reach the project only after a look', { onceOnly: true })
+	if (sessionKeys.has(key)) return allow('allowed for this session: all of it was declared')
+	const allowed = [...rules.allow, ...(fixed?.allow ?? [])]
+	const covering = declared.map((line) => allowed.find((rule) => applyCovers(rule, line)))
+	if (covering.every((rule) => rule !== undefined))
+		return allow(`the rule ${ruleName(covering[0]!)} allows what was declared`, covering[0])
+	return ask('the staged changes reach the project only after a look')
 }
 
 /**
@@ -309,7 +331,7 @@ export const effectKey = (effect: Effect): string => {
 		case 'reach_host':
 			return `host:${effect.host}:${effect.port}`
 		case 'apply_changes':
-			return `apply:${effect.summary}`
+			return `apply:${effect.declared ? effect.declared.join('\n') : effect.summary}`
 		case 'use_secret':
 			return `secret:${effect.name}:${effect.command}`
 	}

@@ -15,7 +15,7 @@ import {
 } from './match.ts'
 import { DYNAMIC, type SimpleCommand } from './shell-words.ts'
 
-export type RuleKind = 'tool' | 'bash' | 'path' | 'host' | 'edits'
+export type RuleKind = 'tool' | 'bash' | 'path' | 'host' | 'edits' | 'apply'
 
 export interface Rule {
 	kind: RuleKind
@@ -67,7 +67,7 @@ const writeTools = new Set(['edit', 'write', 'edit_file', 'write_file'])
 const toolNames = new Set([
 	...readTools,
 	...writeTools,
-	...['bash', 'host', 'edits', 'remember', 'todo_write', 'web_fetch', 'web_search', 'process_manager'],
+	...['bash', 'host', 'apply', 'edits', 'remember', 'todo_write', 'web_fetch', 'web_search', 'process_manager'],
 	...['agent', 'explore', 'skill', 'delegate_expert', 'symbols', 'diagnostics'],
 ])
 /** "list" and "search" stand for reading in a path rule only. */
@@ -92,6 +92,12 @@ export function parseRule(source: string): Rule | { error: string } {
 		if (!/^(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9])?(?::\d{1,5})?$/i.test(pattern))
 			return { error: 'needs a host name such as registry.npmjs.org, *.example.com or example.com:8443' }
 		return { kind: 'host', text, tool, pattern: pattern.toLowerCase() }
+	}
+	// Covers what a staged command declared, never an edit.
+	if (tool === 'apply') {
+		if (!globRegExp(pattern, false) || /^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(pattern))
+			return { error: 'needs a path or glob relative to the root, such as apply(dist/**)' }
+		return { kind: 'apply', text, tool, pattern: pattern.replace(/^(?:\.\/)+/, '') }
 	}
 	if (readTools.has(tool) || writeTools.has(tool)) {
 		if (!globRegExp(pattern, false)) return { error: 'has a broken path pattern (an open [ or {)' }
@@ -192,6 +198,15 @@ export function pathMatches(rule: PlacedRule, path: string, access: Access): boo
 /** Where reading is denied, as data that a search worker can take. */
 export const deniedReads = (rules: RuleSet): { exact: RegExp; below: boolean }[] =>
 	rules.deny.flatMap((rule) => (rule.kind === 'path' && rule.path && readTools.has(rule.tool) ? [rule.path] : []))
+
+/** Whether an allow rule covers one line of a declaration ("change, create dist/**"): the same glob, or a folder that holds it. */
+export function applyCovers(rule: Rule, line: string): boolean {
+	if (rule.kind !== 'apply' || rule.pattern === null) return false
+	const glob = line.replace(/^(?:(?:change|create|delete)(?:, )?)+ /, '')
+	if (rule.pattern === glob || rule.pattern === '**') return true
+	const folder = /^([^*?[\]{}\\]+\/)\*\*$/.exec(rule.pattern)?.[1]
+	return folder !== undefined && glob.startsWith(folder)
+}
 
 /** `host(x)`: the name itself, `*.x` its sub-domains, with a port only that port. */
 export function hostMatches(rule: Rule, host: string, port: number): boolean {

@@ -68,7 +68,7 @@ export async function doctor(place: DoctorPlace): Promise<Report> {
 				writePaths: settings?.sandbox.writePaths ?? [],
 				envAllow: settings?.env.allow ?? [],
 				...(settings?.sandbox.blockUnix ? { blockUnix: true } : {}),
-				denyRead: settings?.sandbox.denyRead ?? [],
+				denyRead: [...(settings?.sandbox.denyRead ?? []), paths.home],
 			},
 			...(place.make ? { make: place.make } : {}),
 		})
