@@ -104,8 +104,8 @@ export function innerOf(words: readonly string[]): Inner[] {
 	if (/^ld-linux|^ld-musl|^ld\.so|^ld64/.test(name))
 		return [{ argv: afterOptions(args, { valued: '--library-path --preload --argv0 --audit' })[0] ?? [] }]
 	if (shells.has(name)) return shell(name, args)
-	if (interpreters.test(name)) return code(args)
-	const found: Inner[] = []
+
+	const found: Inner[] = interpreters.test(name) ? code(args) : []
 	const wrapper = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined
 	if (wrapper && !(name === 'command' && /^-[pvV]*[vV]/.test(args[0] ?? '')))
 		for (const argv of afterOptions(args, wrapper)) if (argv.length > 0) found.push({ argv })
@@ -190,7 +190,7 @@ function code(args: readonly string[]): Inner[] {
 }
 
 const literals = (text: string): Inner[] => {
-	const found: Inner[] = []
+	const found: Inner[] = interpreters.test(name) ? code(args) : []
 	for (const match of text.matchAll(
 		/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|q[qxw]?[({[]([^)}\]]*)[)}\]]/gs,
 	)) {
