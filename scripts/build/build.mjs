@@ -59,6 +59,12 @@ const oneOclif = {
 		build.onResolve({ filter: /^@oclif\/core\/(?:command|flags)$/ }, ({ importer }) =>
 			/[\\/]src[\\/]/.test(importer) ? { path: shared, external: true } : null,
 		)
+		// Its names are those of the flags, so it is an object there.
+		build.onResolve({ filter: /^@oclif\/core\/args$/ }, ({ path }) => ({ path, namespace: 'args' }))
+		build.onLoad({ filter: /./, namespace: 'args' }, () => ({
+			contents: `import{Args}from"${shared}";export const{boolean,custom,directory,file,integer,string,url}=Args`,
+		}))
+		build.onResolve({ filter: /^garuda:/ }, ({ path }) => ({ path, external: true }))
 	},
 }
 
