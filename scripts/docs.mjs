@@ -25,10 +25,13 @@ function cli() {
 	]
 	for (const command of own) {
 		const words = command.id.replaceAll(':', ' ')
-		const args = Object.values(command.args ?? {}).map((arg) => (arg.required ? `<${arg.name}>` : `[${arg.name}]`))
+		const args = Object.values(command.args ?? {})
+			.filter((arg) => !arg.hidden)
+			.map((arg) => (arg.required ? `<${arg.name}>` : `[${arg.name}]`))
 		lines.push(`## garuda ${[words, ...args].join(' ')}`, '', command.summary ?? '', '')
 		if (command.description) lines.push(command.description, '')
-		for (const arg of Object.values(command.args ?? {})) lines.push(`- \`${arg.name}\`: ${arg.description ?? ''}`)
+		for (const arg of Object.values(command.args ?? {}).filter((arg) => !arg.hidden))
+			lines.push(`- \`${arg.name}\`: ${arg.description ?? ''}`)
 		const flags = Object.values(command.flags ?? {}).filter((flag) => !flag.hidden)
 		if (flags.length > 0) {
 			lines.push('', '| flag | what | environment |', '|---|---|---|')

@@ -1,7 +1,8 @@
 // Stops: wherever the turn stands, the prompt is answered soon, everything open is closed, and the next prompt works.
 import { expect } from 'chai'
 import type { Reply } from '../helpers/fakes.ts'
-import { removeTemp } from '../helpers/temp.ts'
+import { startSse } from '../helpers/sse-server.ts'
+import { removeTemp, writeFiles } from '../helpers/temp.ts'
 import { closeEditors, type Editor, editor, texts } from './editor.ts'
 
 const bash = (command: string): Reply => ({ calls: [{ name: 'bash', input: { command } }] })
@@ -77,6 +78,26 @@ describe('acp: cancel', () => {
 		expect(e.only('tool_call_update').at(-1)!.status).to.equal('failed')
 		expect(await e.prompt(id, 'next')).to.deep.equal({ stopReason: 'end_turn' })
 		await e.close()
+	})
+
+	it('D01 while a retry waits, and while the provider is silent', async () => {
+		const server = await startSse((_, n) => (n === 0 ? { status: 503, body: '{}' } : { headersAfter: 'never' }))
+		try {
+			const e = await editor({
+				real: true,
+				env: { GARUDA_MODEL: 'openai/gpt-test', OPENAI_API_KEY: 'sk-test-key', OPENAI_BASE_URL: `${server.url}/v1` },
+			})
+			// A first wait that only a stop ends.
+			writeFiles(e.home, {
+				'.garuda/settings.json': JSON.stringify({ model: { firstRetryMs: 60_000, maxRetryMs: 60_000 } }),
+			})
+			const id = await e.session()
+			expect(await stopAt(e, id, () => e.said().includes('Trying again'))).to.be.lessThan(1000)
+			expect(await stopAt(e, id, () => server.requests.length === 2)).to.be.lessThan(1000)
+			await e.close()
+		} finally {
+			await server.close()
+		}
 	})
 
 	it('D01 twice, and once more after the answer', async () => {
