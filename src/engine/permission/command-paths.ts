@@ -2,7 +2,7 @@
 import { isAbsolute, join } from 'node:path'
 import type { ResolvedPath } from '../ports.ts'
 import { type Spelled, spell } from './rules.ts'
-import { baseName } from './shell-inner.ts'
+import { baseName, isShortened } from './shell-options.ts'
 import { DYNAMIC, readShell, type ShellCommand, type SimpleCommand } from './shell-words.ts'
 
 /** How sure it is that the word is a path: a redirection, an output of a known command, an argument, an option's value. */
@@ -43,7 +43,7 @@ const maxPaths = 2000
 
 /** Reads a command and resolves the paths that it names. Only looks: no effect on the disk. Never throws. */
 export async function checkCommand(text: string, context: CheckContext): Promise<CheckedCommand> {
-	const shell = await readShell(text, context.home)
+	const shell = await readShell(text, context.home, context.cwd)
 	// After a `cd` a relative path may lie in any of the folders named.
 	const bases = [context.cwd]
 	for (const folder of shell.folders)
@@ -54,7 +54,15 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 			const places = word.includes(DYNAMIC)
 				? [null]
 				: isAbsolute(word)
-					? [word]
+					? // $PWD stands for where it starts; after a `cd` it means any of the folders.
+						word.startsWith(`${context.cwd}/`) && bases.length > 1
+						? [
+								word,
+								...bases
+									.slice(1)
+									.map((base) => (base === DYNAMIC ? null : under(base, word.slice(context.cwd.length + 1)))),
+							]
+						: [word]
 					: bases.map((base) => (base === DYNAMIC ? null : under(base, word)))
 			for (const path of places) {
 				// An argument that is not known is nothing to decide on; an output is.
@@ -147,12 +155,16 @@ const plain = (args: readonly string[]): string[] => {
 		: [...args.slice(0, end).filter((word) => !word.startsWith('-')), ...args.slice(end + 1)]
 }
 
-/** `-o x`, `-ox`, `--output x`, `--output=x`. */
+/** `-o x`, `-ox`, `--output x`, `--output=x`, and a long one by its beginning. */
 const option = (args: readonly string[], ...names: string[]): string[] =>
 	args.flatMap((word, index) =>
 		names.flatMap((name) => {
-			if (word === name) return args[index + 1] ?? []
-			if (name.startsWith('--')) return word.startsWith(`${name}=`) ? word.slice(name.length + 1) : []
+			if (word === name || isShortened(word, name)) return args[index + 1] ?? []
+			if (name.startsWith('--')) {
+				const end = word.indexOf('=')
+				const given = word.slice(0, end)
+				return end > 0 && (given === name || isShortened(given, name)) ? word.slice(end + 1) : []
+			}
 			return name.length === 2 && word.startsWith(name) ? word.slice(2) : []
 		}),
 	)
@@ -224,7 +236,12 @@ function outputs(name: string, args: readonly string[]): string[] {
 		case 'bsdtar':
 		case 'gtar': {
 			const letters = args.find((word) => /^-?[a-zA-Z]*$/.test(word) && !word.startsWith('--')) ?? ''
-			if (/[cru]/.test(letters) || args.some((word) => /^--(?:create|append|update)$/.test(word))) {
+			if (
+				/[cru]/.test(letters) ||
+				args.some((word) =>
+					['--create', '--append', '--update'].some((name) => word === name || isShortened(word, name)),
+				)
+			) {
 				found.push(...option(args, '--file'))
 				if (letters.endsWith('f')) found.push(args[args.indexOf(letters) + 1] ?? '')
 				else found.push(...option(args, '-f'))
@@ -252,7 +269,7 @@ function outputs(name: string, args: readonly string[]): string[] {
 					/(?:^|[;{}\n\s\d$/,!])[wW]\s+([^\n;}]+)|s(.).*?\2.*?\2[gpiImM0-9]*w\s*([^\n;}]+)/g,
 				))
 					found.push((match[1] ?? match[3] ?? '').trim())
-			if (args.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word)))
+			if (args.some((word) => /^-[a-zA-Z]*i|^--i(?:n(?:-[a-z]*)?)?(?:=|$)/.test(word)))
 				found.push(...(scripts.length > 0 ? words : words.slice(1)))
 			break
 		}

@@ -15,8 +15,15 @@ export interface Decoded {
 
 const maxWords = 64
 
-/** @param home what ~ and $HOME mean; undefined leaves them unknown */
-export function decodeWord(word: Word, home: string | undefined): Decoded {
+/** What expansions are known to mean; without it they are unknown. */
+export interface Known {
+	/** ~ and $HOME. */
+	home?: string | undefined
+	/** ~+ and $PWD, before any cd. */
+	cwd?: string | undefined
+}
+
+export function decodeWord(word: Word, known: Known): Decoded {
 	const parts = word.parts
 	// Most words are plain.
 	if (!parts && word.text.charCodeAt(0) !== 0x7e && !word.value.includes(SPLIT))
@@ -29,11 +36,14 @@ export function decodeWord(word: Word, home: string | undefined): Decoded {
 	}
 	for (const part of parts ?? []) {
 		if (part.type === 'Glob' || part.type === 'ExtendedGlob') glob = true
-		append(part.type === 'BraceExpansion' ? braces(part.text) : [decodePart(part, home, false)])
+		append(part.type === 'BraceExpansion' ? braces(part.text) : [decodePart(part, known, false)])
 	}
 	if (!parts) texts = [word.value]
 	// Only a tilde that is written bare is one.
+	const { home, cwd } = known
 	if (home !== undefined && /^~(?:\/|$)/.test(word.text)) texts = texts.map((text) => home + text.slice(1))
+	if (/^~[+-](?:\/|$)/.test(word.text))
+		texts = texts.map((text) => (text[1] === '+' && cwd !== undefined ? cwd : DYNAMIC) + text.slice(2))
 	// An unquoted $IFS alone is no word at all: what follows it moves up.
 	const words = texts.flatMap((text) =>
 		text.includes(SPLIT) ? text.split(SPLIT).filter((part) => part !== '') : [text],
@@ -42,13 +52,13 @@ export function decodeWord(word: Word, home: string | undefined): Decoded {
 }
 
 /** `NAME=value` as one word, for declare, export, alias and the like. */
-export function decodeAssignment(node: Assignment, home: string | undefined): string {
+export function decodeAssignment(node: Assignment, known: Known): string {
 	const { value } = node
-	const text = value.type === 'Word' ? decodeWord(value, home).words.join(' ') : DYNAMIC
+	const text = value.type === 'Word' ? decodeWord(value, known).words.join(' ') : DYNAMIC
 	return `${node.name}${node.index ? `[${node.index.text}]` : ''}${node.append ? '+=' : '='}${text}`
 }
 
-function decodePart(part: WordPart, home: string | undefined, quoted: boolean): string {
+function decodePart(part: WordPart, known: Known, quoted: boolean): string {
 	switch (part.type) {
 		case 'Literal':
 		case 'Glob':
@@ -57,11 +67,11 @@ function decodePart(part: WordPart, home: string | undefined, quoted: boolean): 
 			return part.value
 		case 'DoubleQuoted':
 		case 'LocaleString':
-			return part.parts.map((child) => decodePart(child, home, true)).join('')
+			return part.parts.map((child) => decodePart(child, known, true)).join('')
 		case 'SimpleExpansion':
-			return variable(part.text.slice(1), home, quoted)
+			return variable(part.text.slice(1), known, quoted)
 		case 'ParameterExpansion':
-			return part.prefix || part.index || part.operation ? DYNAMIC : variable(part.parameter, home, quoted)
+			return part.prefix || part.index || part.operation ? DYNAMIC : variable(part.parameter, known, quoted)
 		case 'ExtendedGlob':
 			return part.text
 		default:
@@ -69,8 +79,14 @@ function decodePart(part: WordPart, home: string | undefined, quoted: boolean): 
 	}
 }
 
-const variable = (name: string, home: string | undefined, quoted: boolean): string =>
-	name === 'IFS' && !quoted ? SPLIT : name === 'HOME' && home !== undefined ? home : DYNAMIC
+const variable = (name: string, { home, cwd }: Known, quoted: boolean): string =>
+	name === 'IFS' && !quoted
+		? SPLIT
+		: name === 'HOME' && home !== undefined
+			? home
+			: name === 'PWD' && cwd !== undefined
+				? cwd
+				: DYNAMIC
 
 /** `{a,b}` → both; a range or anything nested is unknown. */
 function braces(text: string): string[] {

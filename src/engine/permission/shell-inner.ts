@@ -1,72 +1,8 @@
 // Commands inside commands: wrappers, shells, code given as an option. Used while a command is read for the rules.
 import { DYNAMIC } from './shell-decode.ts'
-
-/** What a command may start besides itself. */
-export type Inner =
-	| { argv: string[] }
-	/** Shell text; `sure` when it is run as such, else it may be anything. */
-	| { script: string; sure?: true }
-	/** Shell text comes from standard input. */
-	| { stdin: true; reason: string }
-	| { doubt: string }
-
-interface Wrapper {
-	/** Options that take the next word. */
-	valued?: string
-	/** Words between the options and the command. */
-	skip?: number
-	/** NAME=value words may stand before the command. */
-	assigns?: boolean
-}
-
-// Options are in their usual spelling; an unknown one makes both readings count.
-const wrappers: Record<string, Wrapper> = {
-	sudo: { valued: '-u -g -h -p -C -r -t -T -U -D -R --user --group --host --chdir', assigns: true },
-	doas: { valued: '-u -C', assigns: true },
-	env: { valued: '-u -C --unset --chdir', assigns: true },
-	command: {},
-	builtin: {},
-	exec: { valued: '-a' },
-	nohup: {},
-	setsid: {},
-	nice: { valued: '-n --adjustment' },
-	ionice: { valued: '-c -n --class --classdata' },
-	chrt: { skip: 1 },
-	taskset: { skip: 1 },
-	stdbuf: { valued: '-i -o -e --input --output --error' },
-	timeout: { valued: '-s -k --signal --kill-after', skip: 1 },
-	gtimeout: { valued: '-s -k --signal --kill-after', skip: 1 },
-	time: { valued: '-f -o --format --output' },
-	xargs: { valued: '-I -L -n -P -s -d -E -a --max-args --max-procs --replace --delimiter --arg-file' },
-	parallel: { valued: '-j -N -n -a --jobs' },
-	strace: { valued: '-e -o -s -E -u' },
-	ltrace: { valued: '-e -o -s' },
-	chroot: { skip: 1 },
-	unshare: { valued: '-S -G' },
-	nsenter: { valued: '-t' },
-	flock: { valued: '-w -E', skip: 1 },
-	caffeinate: { valued: '-t -w' },
-	unbuffer: {},
-	fakeroot: {},
-	proxychains: {},
-	proxychains4: {},
-	torsocks: {},
-	'xvfb-run': { valued: '-n -s -e' },
-	'dbus-run-session': {},
-	'systemd-run': { valued: '-u -p -E --unit --property --setenv' },
-	firejail: {},
-	busybox: {},
-	toybox: {},
-	rlwrap: {},
-	entr: {},
-	npx: { valued: '-p --package' },
-	bunx: {},
-	uvx: { valued: '--from --with' },
-	runuser: { valued: '-u -g' },
-	winpty: {},
-	arch: {},
-	setarch: { skip: 1 },
-}
+import { afterOptions, baseName, type Inner, literals, scripts, shells, values } from './shell-options.ts'
+import { moreStarters } from './shell-starters.ts'
+import { wrapperOf } from './shell-wrappers.ts'
 
 /** Tools whose sub-command starts another command: `uv run pytest`. */
 const runners: Record<string, string[]> = {
@@ -91,11 +27,7 @@ const runners: Record<string, string[]> = {
 	devbox: ['run'],
 }
 
-export const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'fish', 'rbash', 'csh', 'tcsh'])
 const interpreters = /^(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|osascript|Rscript)[\d.]*$/
-
-/** The last part of a path, without .exe. */
-export const baseName = (word: string): string => word.slice(word.lastIndexOf('/') + 1).replace(/\.exe$/i, '')
 
 /** What `words` may start. Over-reads rather than misses: it feeds deny rules and doubts, never an allowance. */
 export function innerOf(words: readonly string[]): Inner[] {
@@ -104,41 +36,16 @@ export function innerOf(words: readonly string[]): Inner[] {
 	if (/^ld-linux|^ld-musl|^ld\.so|^ld64/.test(name))
 		return [{ argv: afterOptions(args, { valued: '--library-path --preload --argv0 --audit' })[0] ?? [] }]
 	if (shells.has(name)) return shell(name, args)
-
 	const found: Inner[] = interpreters.test(name) ? code(args) : []
-	const wrapper = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined
+	const wrapper = wrapperOf(name)
 	if (wrapper && !(name === 'command' && /^-[pvV]*[vV]/.test(args[0] ?? '')))
 		for (const argv of afterOptions(args, wrapper)) if (argv.length > 0) found.push({ argv })
 	const sub = Object.hasOwn(runners, name) ? runners[name]! : []
 	const at = args.findIndex((word) => sub.includes(word))
 	if (at >= 0) for (const argv of afterOptions(args.slice(at + 1), {})) if (argv.length > 0) found.push({ argv })
 	if (Object.hasOwn(special, name)) found.push(...special[name]!(args))
+	if (Object.hasOwn(moreStarters, name)) found.push(...moreStarters[name]!(args))
 	return found
-}
-
-/** The command after a wrapper's options; more than one reading when an option is not known. */
-function afterOptions(args: readonly string[], { valued = '', skip = 0, assigns = false }: Wrapper): string[][] {
-	const takes = new Set(valued.split(' ').filter(Boolean))
-	const readings: string[][] = []
-	let at = 0
-	let unknown = -1
-	for (; at < args.length; at++) {
-		const word = args[at]!
-		if (word === '--') {
-			at++
-			break
-		}
-		// env and sudo take anything with a `=` for a variable.
-		if (assigns && !word.startsWith('-') && word.includes('=')) continue
-		if (!word.startsWith('-') || word === '-') break
-		if (takes.has(word)) at++
-		else if (!word.includes('=') && unknown < 0) unknown = at
-	}
-	while (assigns && args[at]?.includes('=')) at++
-	readings.push(args.slice(at + skip))
-	// An option that is not in the table may take the next word.
-	if (unknown >= 0 && args.length > at + skip + 1) readings.push(args.slice(at + skip + 1))
-	return readings
 }
 
 function shell(name: string, args: readonly string[]): Inner[] {
@@ -187,35 +94,6 @@ function code(args: readonly string[]): Inner[] {
 	const text = at >= 0 ? args[at + 1] : args.find((word) => word.startsWith('--eval='))?.slice(7)
 	if (!text) return []
 	return /system|exec|popen|spawn|subprocess|run|`|qx|open|Process/.test(text) ? literals(text) : []
-}
-
-const literals = (text: string): Inner[] => {
-	const found: Inner[] = interpreters.test(name) ? code(args) : []
-	for (const match of text.matchAll(
-		/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|q[qxw]?[({[]([^)}\]]*)[)}\]]/gs,
-	)) {
-		const inner = match[1] ?? match[2] ?? match[3] ?? match[4] ?? ''
-		if (/[A-Za-z]/.test(inner) && found.length < 50) found.push({ script: inner.replace(/\\(["'\\])/g, '$1') })
-	}
-	// ['rm', '-rf', 'x']: the list as one command.
-	if (found.length > 1) found.push({ argv: found.flatMap((one) => ('script' in one ? [one.script] : [])) })
-	return found
-}
-
-const scripts = (...texts: (string | undefined)[]): Inner[] =>
-	texts.flatMap((text) => (text === undefined || text === '' ? [] : [{ script: text.replace(/^!/, '') }]))
-
-/** Values of an option, spelled `-x V`, `-xV` (short only), `--long V` or `--long=V`. */
-function values(args: readonly string[], ...names: string[]): string[] {
-	const found: string[] = []
-	args.forEach((word, index) => {
-		for (const name of names) {
-			if (word === name) found.push(args[index + 1] ?? '')
-			else if (word.startsWith('--') ? word.startsWith(`${name}=`) : name.length === 2 && word.startsWith(name))
-				found.push(word.slice(word.startsWith('--') ? name.length + 1 : 2))
-		}
-	})
-	return found
 }
 
 /** The words of find's or fd's -exec up to its end. */

@@ -1,7 +1,8 @@
 // A shell command read with a real parser: every simple command that it could run, and every doubt. Feeds permission/decide.
 import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
-import { type Decoded, DYNAMIC, decodeAssignment, decodeWord } from './shell-decode.ts'
-import { baseName, type Inner, innerOf } from './shell-inner.ts'
+import { type Decoded, DYNAMIC, decodeAssignment, decodeWord, type Known } from './shell-decode.ts'
+import { innerOf } from './shell-inner.ts'
+import { baseName, type Inner } from './shell-options.ts'
 
 export { DYNAMIC } from './shell-decode.ts'
 
@@ -50,11 +51,11 @@ const maxCommands = 20_000
 type Parser = Pick<typeof import('unbash'), 'parse' | 'forEachChild'>
 
 /** Loads the parser (once, by Node's own module cache) and reads the command. Never throws for any text. */
-export async function readShell(text: string, home?: string): Promise<ShellCommand> {
+export async function readShell(text: string, home?: string, cwd?: string): Promise<ShellCommand> {
 	if (text.length > maxShellText) return scan(text)
 	const parser = await import('unbash')
 	try {
-		return new Reader(parser, home).read(text)
+		return new Reader(parser, { home, cwd }).read(text)
 	} catch (error) {
 		// Nested beyond the stack: read roughly, and ask.
 		if (error instanceof RangeError) return scan(text, 'it is nested too deeply to be read')
@@ -67,7 +68,7 @@ const hiddenCommand = /\$\(|`|\$\{[^}]*@P\}/
 
 class Reader {
 	readonly #parser: Parser
-	readonly #home: string | undefined
+	readonly #known: Known
 	readonly #commands: SimpleCommand[] = []
 	readonly #doubts = new Map<string, boolean>()
 	readonly #decoded = new Map<Word, Decoded>()
@@ -77,16 +78,19 @@ class Reader {
 	#broken: string | null = null
 	#evaluates: string | null = null
 	#readsInput = false
+	#usesPwd = false
 	#guesses = 0
 
-	constructor(parser: Parser, home: string | undefined) {
+	constructor(parser: Parser, known: Known) {
 		this.#parser = parser
-		this.#home = home
+		this.#known = known
 	}
 
 	read(text: string): ShellCommand {
 		this.#script(text, 0)
 		if (/^HOME\+?=|\s(?:export\s+)?HOME=/.test(text)) this.#doubt('it changes HOME', false)
+		if (this.#usesPwd && (this.#folders.length > 0 || /\bPWD\+?=|\bpopd\b/.test(text)))
+			this.#doubt('it uses PWD after a change of the folder', false)
 		// What is only data in this text is run when something evaluates it.
 		if (this.#readsInput) for (const one of [...this.#texts]) if (one.input) this.#script(inputText(one.text), 1, true)
 		const hidden = this.#texts.filter((one) => !one.input && hiddenCommand.test(one.text))
@@ -108,7 +112,8 @@ class Reader {
 	#decode(word: Word): Decoded {
 		let found = this.#decoded.get(word)
 		if (!found) {
-			found = decodeWord(word, this.#home)
+			if (/\$\{?PWD\b|^~\+/.test(word.text)) this.#usesPwd = true
+			found = decodeWord(word, this.#known)
 			this.#decoded.set(word, found)
 		}
 		return found
@@ -140,7 +145,18 @@ class Reader {
 				this.#command(node, depth)
 				break
 			case 'Redirected':
-				this.#add({ words: [], text: '', prefixed: false, depth, redirects: this.#redirects(node.redirects) })
+				this.#add({ words: [], text: '', prefixed: false, depth, redirects: this.#redirects(node.redirects, depth) })
+				break
+			case 'For':
+			case 'Select':
+				this.#assigns(
+					node.name.text,
+					node.wordlist?.map((word) => this.#decode(word).words.join(' ')).join(' ') ?? DYNAMIC,
+					depth,
+				)
+				break
+			case 'Coproc':
+				if (node.name) this.#assigns(node.name.text, DYNAMIC, depth)
 				break
 			case 'Word':
 				// A substitution is written with one of these, whatever quoting it stands in.
@@ -153,6 +169,14 @@ class Reader {
 				// Without its `$`, so that the text below is read as quoted text and not as arithmetic once more.
 				if (node.type === 'ArithmeticExpansion') this.#keep(node.text.slice(1))
 				if (node.type === 'ArithmeticCommand') this.#keep(node.body)
+				break
+			case 'ArithmeticBinary':
+				if (/^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator) && node.left.type === 'ArithmeticWord')
+					this.#assigns(node.left.value.replace(/\[.*/s, ''), DYNAMIC, depth)
+				break
+			case 'ArithmeticUnary':
+				if (/^(?:\+\+|--)$/.test(node.operator) && node.operand.type === 'ArithmeticWord')
+					this.#assigns(node.operand.value, DYNAMIC, depth)
 				break
 			case 'TestUnary':
 				if (node.operator === '-v' || node.operator === '-R') this.#evaluate('it tests a variable by name')
@@ -186,14 +210,25 @@ class Reader {
 		if (this.#guesses === 0) this.#evaluates ??= reason
 	}
 
+	/**
+	 * A variable that no assignment sets, but a loop, a number or a stream: like an assignment it can change what later words
+	 * mean (PATH …). Names as loops have them (i, file) mean nothing to any program.
+	 */
+	#assigns(name: string, value: string, depth: number): void {
+		if (/^[a-z][a-z0-9]*$/.test(name) && !/^(?:path|cdpath|fpath|prompt)$/.test(name)) return
+		if (name === 'HOME' || name === 'PWD') this.#doubt(`it changes ${name}`, false)
+		this.#add({ words: [`${name}=${value}`], text: `${name}=`, prefixed: false, depth, redirects: [] })
+	}
+
 	#keep(text: string, input = false): void {
 		if (input || hiddenCommand.test(text)) this.#texts.push({ text, input })
 	}
 
-	#redirects(nodes: readonly Redirection[]): ShellRedirect[] {
+	#redirects(nodes: readonly Redirection[], depth: number): ShellRedirect[] {
 		const found: ShellRedirect[] = []
 		for (const node of nodes) {
 			if (node.type === 'HereDoc' || !node.target) continue
+			if (node.descriptor?.type === 'FileDescriptorVariable') this.#assigns(node.descriptor.name, DYNAMIC, depth)
 			const { words, glob } = this.#decode(node.target)
 			const target = words.join(' ')
 			// bash ends the redirection at the `-`: what follows is a word, at the start even the command.
@@ -219,15 +254,21 @@ class Reader {
 		for (const one of node.args) {
 			if (one.type === 'Word') take(one)
 			else {
-				words.push(decodeAssignment(one, this.#home))
+				words.push(decodeAssignment(one, this.#known))
 				raw.push(one.text)
 			}
 		}
-		const redirects = this.#redirects(node.redirects)
+		const redirects = this.#redirects(node.redirects, depth)
 		if (!node.name) {
 			// A bare assignment can change what later words mean (PATH, LD_PRELOAD …): it counts as a command of its own.
 			for (const one of assigned)
-				this.#add({ words: [decodeAssignment(one, this.#home)], text: one.text, prefixed: false, depth, redirects: [] })
+				this.#add({
+					words: [decodeAssignment(one, this.#known)],
+					text: one.text,
+					prefixed: false,
+					depth,
+					redirects: [],
+				})
 			if (redirects.length > 0) this.#add({ words: [], text: '', prefixed: false, depth, redirects })
 			return
 		}
@@ -249,7 +290,7 @@ class Reader {
 		const name = baseName(first)
 		if (/^(?:cd|pushd)$/.test(name))
 			this.#folders.push(
-				words.slice(1).find((word) => !/^-[LPe@]*$/.test(word) || word === '-') ?? this.#home ?? DYNAMIC,
+				words.slice(1).find((word) => !/^-[LPe@]*$/.test(word) || word === '-') ?? this.#known.home ?? DYNAMIC,
 			)
 		if (/^(?:let|unset|read|wait)$/.test(name)) this.#evaluate(`${name} evaluates names and indexes`)
 		if (/^(?:test|\[|printf)$/.test(name) && words.includes('-v')) this.#evaluate('it tests or sets a variable by name')

@@ -1,0 +1,85 @@
+// Options and words of a command as its program reads them. Part of shell-inner and command-paths.
+
+/** What a command may start besides itself. */
+export type Inner =
+	| { argv: string[] }
+	/** Shell text; `sure` when it is run as such, else it may be anything. */
+	| { script: string; sure?: true }
+	/** Shell text comes from standard input. */
+	| { stdin: true; reason: string }
+	| { doubt: string }
+
+export interface Wrapper {
+	/** Options that take the next word. */
+	valued?: string
+	/** Words between the options and the command. */
+	skip?: number
+	/** NAME=value words may stand before the command. */
+	assigns?: boolean
+}
+
+export const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'fish', 'rbash', 'csh', 'tcsh'])
+
+/** The command after a wrapper's options; more than one reading when an option is not known. */
+export function afterOptions(args: readonly string[], { valued = '', skip = 0, assigns = false }: Wrapper): string[][] {
+	const takes = new Set(valued.split(' ').filter(Boolean))
+	const readings: string[][] = []
+	let at = 0
+	let unknown = -1
+	for (; at < args.length; at++) {
+		const word = args[at]!
+		if (word === '--') {
+			at++
+			break
+		}
+		// env and sudo take anything with a `=` for a variable.
+		if (assigns && !word.startsWith('-') && word.includes('=')) continue
+		if (!word.startsWith('-') || word === '-') break
+		if (takes.has(word)) at++
+		else if (!word.includes('=') && unknown < 0) unknown = at
+	}
+	while (assigns && args[at]?.includes('=')) at++
+	readings.push(args.slice(at + skip))
+	// An option that is not in the table may take the next word.
+	if (unknown >= 0 && args.length > at + skip + 1) readings.push(args.slice(at + skip + 1))
+	return readings
+}
+
+export const literals = (text: string): Inner[] => {
+	const found: Inner[] = []
+	for (const match of text.matchAll(
+		/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|q[qxw]?[({[]([^)}\]]*)[)}\]]/gs,
+	)) {
+		const inner = match[1] ?? match[2] ?? match[3] ?? match[4] ?? ''
+		if (/[A-Za-z]/.test(inner) && found.length < 50) found.push({ script: inner.replace(/\\(["'\\])/g, '$1') })
+	}
+	// ['rm', '-rf', 'x']: the list as one command.
+	if (found.length > 1) found.push({ argv: found.flatMap((one) => ('script' in one ? [one.script] : [])) })
+	return found
+}
+
+export const scripts = (...texts: (string | undefined)[]): Inner[] =>
+	texts.flatMap((text) => (text === undefined || text === '' ? [] : [{ script: text.replace(/^!/, '') }]))
+
+/** Values of an option, spelled `-x V`, `-xV` (short only), `--long V`, `--long=V`, or a long one by its beginning. */
+export function values(args: readonly string[], ...names: string[]): string[] {
+	const found: string[] = []
+	args.forEach((word, index) => {
+		for (const name of names) {
+			if (word === name || isShortened(word, name)) found.push(args[index + 1] ?? '')
+			else if (word.startsWith('--')) {
+				const end = word.indexOf('=')
+				const given = word.slice(0, end)
+				if (end > 0 && (given === name || isShortened(given, name))) found.push(word.slice(end + 1))
+			} else if (name.length === 2 && word.startsWith(name)) found.push(word.slice(2))
+		}
+	})
+	return found
+}
+
+/** Programs take a long option by its beginning; one that means two options is an error of theirs. */
+export const isShortened = (word: string, name: string): boolean =>
+	word.length > 2 && word.startsWith('--') && word.length < name.length && name.startsWith(word)
+
+/** The last part of a path, without .exe. */
+export const baseName = (word: string): string => word.slice(word.lastIndexOf('/') + 1).replace(/\.exe$/i, '')
