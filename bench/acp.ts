@@ -17,10 +17,12 @@ class Agent {
 	readonly begun = performance.now()
 	private next = 0
 	private rest = ''
+	/** All that it has said, as text. */
+	text = ''
 	private readonly waiting = new Map<number, (message: any) => void>()
 
 	constructor() {
-		this.child = spawn(process.execPath, [...(process.argv.includes('--gc') ? ['--expose-gc'] : []), bin, 'acp'], {
+		this.child = spawn(process.execPath, [bin, 'acp'], {
 			cwd: at.root,
 			env: {
 				PATH: process.env.PATH!,
@@ -32,6 +34,7 @@ class Agent {
 			stdio: ['pipe', 'pipe', 'ignore'],
 		})
 		this.child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+			this.text += text.replaceAll('\\n', '\n')
 			const lines = (this.rest + text).split('\n')
 			this.rest = lines.pop()!
 			for (const line of lines) {
@@ -49,6 +52,10 @@ class Agent {
 				message.error ? failed(new Error(`${method}: ${message.error.message}`)) : done(message.result),
 			),
 		)
+	}
+
+	tell(method: string, params: object): void {
+		this.child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', method, params })}\n`)
 	}
 
 	initialize(): Promise<any> {
@@ -141,11 +148,46 @@ try {
 		{ what: 'prompt to first model request', measured: median(lists.prompt!), unit: 'ms', bar: { value: 60 } },
 		{ what: 'memory at rest, whole tree (PSS)', measured: median(lists.pss!) / 1024, unit: 'MiB', bar: { value: 100 } },
 	)
+	rows.push(...(await stops()))
 	rows.push(await many())
 	report(`acp, ${n} rounds`, rows)
 } finally {
 	await server.close()
 	at.remove()
+}
+
+/** From session/cancel to the answer of the prompt, by what it stops. */
+async function stops(): Promise<Row[]> {
+	const command = (text: string) => ({ calls: [{ name: 'bash', input: { command: text } }] })
+	const kinds: [string, number, Parameters<typeof server.play>[0], string][] = [
+		['a command that ends on TERM', 100, [command('echo begun; sleep 300')], '\nbegun'],
+		['a command that ignores TERM', 3200, [command('trap "" TERM; echo begun; sleep 300')], '\nbegun'],
+		[
+			'an open question',
+			100,
+			[{ calls: [{ name: 'write_file', input: { path: 'n.txt', content: 'x' } }] }],
+			'"session/request_permission"',
+		],
+	]
+	const out: Row[] = []
+	for (const [what, value, answers, sign] of kinds) {
+		const list: number[] = []
+		for (let i = 0; i < 3; i++) {
+			server.play(answers)
+			const agent = new Agent()
+			await agent.initialize()
+			const sessionId = await agent.session()
+			const prompt = agent.ask('session/prompt', { sessionId, prompt: [{ type: 'text', text: 'go' }] })
+			while (!agent.text.includes(sign)) await wait(10)
+			const begun = performance.now()
+			agent.tell('session/cancel', { sessionId })
+			await prompt
+			list.push(performance.now() - begun)
+			await agent.end()
+		}
+		out.push({ what: `stop of ${what}`, measured: median(list), unit: 'ms', bar: { value } })
+	}
+	return out
 }
 
 /** 100 sessions opened, asked once and closed, twice: what the second hundred leaves behind. */
