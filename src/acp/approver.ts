@@ -18,7 +18,7 @@ import {
 import type { Call, KnownCalls } from './calls.ts'
 import type { SessionChannel } from './channel.ts'
 import type { ClientSide } from './client-side.ts'
-import { changeContent, commandTitle, fenced, textContent } from './tool-calls.ts'
+import { changeContent, commandTitle, fenced, inFolder, textContent } from './tool-calls.ts'
 
 /** The editor's side of a session, known once it is open. */
 export interface Asking {
@@ -208,8 +208,11 @@ export function questionContent(request: ApprovalRequest): ToolCallContent[] {
 	const content: ToolCallContent[] = []
 	if (request.warning) content.push(textContent(visible(request.warning)))
 	const command = effect && 'command' in effect ? effect.command : info.command
-	if (command !== undefined) content.push(textContent(fenced(visible(command), 'sh')))
-	else if (request.preview.trim() !== '') content.push(textContent(fenced(visible(request.preview))))
+	const cwd = effect && 'cwd' in effect ? effect.cwd : info.cwd
+	if (command !== undefined && cwd !== undefined) content.push(textContent(inFolder(cwd)))
+	// The preview is all of it: the command, what staged changes come to, a secret with the hosts that get it.
+	if (request.preview.trim() !== '')
+		content.push(textContent(fenced(visible(request.preview), request.preview === command ? 'sh' : '')))
 	if (command !== undefined && info.preview && !effect) content.push(textContent(visible(info.preview)))
 	if (info.change && effect === undefined) content.push(...changeContent(info.change))
 	if (request.lastingRule)

@@ -39,12 +39,16 @@ export function describeCall(name: string, input: Record<string, unknown>, info?
 		kind: (info?.access === 'none' && info.kind === 'other' ? kinds[name] : info?.kind) ?? kinds[name] ?? 'other',
 		locations: info ? places(info) : [],
 		content: [
+			...(info?.cwd === undefined ? [] : [textContent(inFolder(info.cwd))]),
 			...(command === undefined ? [] : [textContent(fenced(visible(command), 'sh'))]),
 			...(info?.change ? changeContent(info.change) : []),
 		],
 		...raw,
 	}
 }
+
+/** Where a command runs, when that is not the root. */
+export const inFolder = (cwd: string): string => `In ${oneLine(cwd, 1000)}:`
 
 export const commandTitle = (command: string): string => `$ ${oneLine(command, maxTitle)}`
 

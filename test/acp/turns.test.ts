@@ -200,6 +200,23 @@ describe('acp: turns', () => {
 		await e.close()
 	})
 
+	it('a command in another folder than the root says where it runs', async () => {
+		const e = await editor({
+			files: { 'sub/a.txt': 'x' },
+			replies: [
+				call('bash', { command: 'cd sub' }),
+				call('bash', { command: 'echo here', outside_sandbox: true }),
+				{ text: 'ok' },
+			],
+		})
+		await e.prompt(await e.session(), 'run')
+		expect(texts(e.only('tool_call')[1]!.content)).to.include(`In ${join(e.root, 'sub')}:`)
+		expect(texts(e.questions[0]!.toolCall.content))
+			.to.include(`In ${join(e.root, 'sub')}:`)
+			.and.include('echo here')
+		await e.close()
+	})
+
 	it('streams what a command prints', async () => {
 		const e = await editor({
 			replies: [call('bash', { command: 'echo first; sleep 0.3; echo second' }), { text: 'ok' }],
