@@ -88,7 +88,8 @@ done 2>/dev/null
 				const runs = await this.started(batch)
 				for (const [index, text] of batch.entries()) {
 					const seen = await read(text, home)
-					const unsure = seen.broken !== null || seen.doubts.length > 0
+					// A carriage return is asked about whatever the reading says.
+					const unsure = seen.broken !== null || seen.doubts.length > 0 || text.includes('\r')
 					if (unsure) outcome.unsure++
 					outcome.started += runs[index]!.length
 					if (unsure) continue
@@ -122,7 +123,7 @@ const records = (path: string): string[][] => {
 
 /** A plain sh knows neither {a,b} nor $'…' and hands such words on as they stand, where bash would make others of them. */
 const leftBySh = (text: string, argv: readonly string[]): boolean =>
-	/\bsh\b/.test(text) && argv.some((word) => /^\$.*\\|^\{.*,.*\}$/s.test(word))
+	/\bsh\b/.test(text) && argv.some((word) => /^\$|^\{.*,.*\}$/s.test(word))
 
 /** The parser drops a `\\` before a line's end within $'…', bash keeps it; no rule can mean such a word. */
 const spelled = (argv: readonly string[]): string => argv.join('\u0002').replaceAll('\\\n', '')

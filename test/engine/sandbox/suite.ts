@@ -20,7 +20,7 @@ export interface Report {
 }
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-interface Act {
+export interface Act {
 	id: string
 	script: string
 	/** Made by an attack script that acts. */
@@ -28,7 +28,7 @@ interface Act {
 }
 
 /** Many small scripts in one command, each in a shell of its own; prints the ids of those that say ESCAPED. */
-const batchText = (acts: Act[]): string =>
+export const batchText = (acts: Act[]): string =>
 	acts
 		.map(
 			({ id, script, marker }) =>
@@ -51,10 +51,10 @@ const bare = (script: string, fixture: Fixture): Promise<string> =>
 		child.on('close', () => resolve(out))
 	})
 
-const chunk = <T>(all: T[], size: number): T[][] =>
+export const chunk = <T>(all: T[], size: number): T[][] =>
 	Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
 
-const result = (acts: Act[], output: string): Row[] =>
+export const result = (acts: Act[], output: string): Row[] =>
 	acts.map(({ id, marker }) => ({ id, escaped: marker ? existsSync(marker) : output.split('\n').includes(`@@${id}`) }))
 
 const fresh = (setting: Setting) => withServices(makeFixture(setting === 'root = home', homeSecrets))
