@@ -186,9 +186,9 @@ describe('inspect: replay', () => {
 			'repeated_calls',
 		],
 		[
-			'the same tool denied three times',
+			'the same tool denied again and again',
 			() =>
-				record(one(Array.from({ length: 4 }, (_, i) => ({ blocks: [call(`c${i}`)] }))), {
+				record(one(Array.from({ length: 6 }, (_, i) => ({ blocks: [call(`c${i}`)] }))), {
 					outcome: (id) => ({ status: 'denied', text: id }),
 				}),
 			'repeated_calls',
