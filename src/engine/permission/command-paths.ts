@@ -213,6 +213,12 @@ const shortOutput = new Set([
 function outputs(name: string, args: readonly string[]): string[] {
 	const found = option(args, '--output', '--output-file', '--outfile', '--out', '--out-file')
 	if (shortOutput.has(name)) found.push(...option(args, '-o'))
+	// Letters of sort that take no value may stand before the o.
+	if (name === 'sort' || name === 'shuf')
+		args.forEach((word, index) => {
+			const joined = /^-[bdfgiMhnRrVcCmsuzer]+o(.*)$/s.exec(word)?.[1]
+			if (joined !== undefined) found.push(joined || (args[index + 1] ?? ''))
+		})
 	if (everyPlain.has(name)) found.push(...plain(args))
 	if (ownerFirst.has(name)) found.push(...plain(args).slice(1))
 	if (lastPlain.has(name)) {

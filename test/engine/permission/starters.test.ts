@@ -39,6 +39,8 @@ describe('permission: starters', () => {
 			`sort --outp=${at.home}/w a`,
 			`sort a --o ${at.home}/w`,
 			`sort --outpu ${at.home}/w a`,
+			`sort -rno ${at.home}/w a`,
+			`sort -uo${at.home}/w a`,
 			`git log --outpu=${at.home}/w`,
 			`sed --in-pl s/a/b/ ${at.home}/w`,
 			`sed --i s/a/b/ ${at.home}/w`,
