@@ -9,7 +9,8 @@ const n = rounds(15)
 const server = await modelServer()
 const at = place()
 const cacheFolder = join(at.home, '.garuda', 'cache')
-server.play([{ text: 'Hello! What shall we do?' }])
+const hello = [{ text: 'Hello! What shall we do?' }]
+server.play(hello)
 
 /** A started agent and its requests, with the time of each answer. */
 class Agent {
@@ -192,6 +193,7 @@ async function stops(): Promise<Row[]> {
 
 /** 100 sessions opened, asked once and closed, twice: what the second hundred leaves behind. */
 async function many(): Promise<Row> {
+	server.play(hello)
 	const agent = new Agent()
 	await agent.initialize()
 	const rests: number[] = []
