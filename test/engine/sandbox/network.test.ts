@@ -1,5 +1,14 @@
 // The host list in the real sandbox: what a command reaches through the proxy, and that there is no other way.
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import {
+	copyFileSync,
+	linkSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	readlinkSync,
+	rmSync,
+	writeFileSync,
+} from 'node:fs'
 import { createServer as createSecure } from 'node:https'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
@@ -35,6 +44,14 @@ const ownListeners = (): string[] => {
 			.filter((fields) => fields[3] === '0A' && own.has(fields[9]!))
 			.map((fields) => fields[1]!),
 	)
+}
+
+const linkOrCopy = (from: string, to: string): void => {
+	try {
+		linkSync(from, to)
+	} catch {
+		copyFileSync(from, to)
+	}
 }
 
 describe('sandbox: network of a host list', function () {
@@ -84,6 +101,8 @@ describe('sandbox: network of a host list', function () {
 	})
 
 	it('https by curl, Python and Node passes the tunnel, certificate checked end to end', async () => {
+		// By a path in the root: this program may lie in /tmp, which commands do not see.
+		linkOrCopy(process.execPath, join(fixture.root, 'node'))
 		const tmp = join(fixture.base, 'secure')
 		mkdirSync(tmp)
 		const pem = (name: string) => readFileSync(new URL(`../../fixtures/web/${name}`, import.meta.url))
@@ -98,7 +117,7 @@ describe('sandbox: network of a host list', function () {
 			{
 				script: `curl -sS -m 10 --cacert ca.pem https://ok.example/
 				SSL_CERT_FILE=ca.pem python3 -c 'import urllib.request as u; print(u.urlopen("https://ok.example/", timeout=10).read().decode(), end="")'
-				NODE_EXTRA_CA_CERTS=ca.pem ${process.execPath} -e 'fetch("https://ok.example/").then(r => r.text()).then(t => process.stdout.write(t))'
+				NODE_EXTRA_CA_CERTS=ca.pem ./node -e 'fetch("https://ok.example/").then(r => r.text()).then(t => process.stdout.write(t))'
 				curl -sS -m 10 --cacert ca.pem --connect-to evil.example:443:ok.example:443 https://evil.example/`,
 				cwd: fixture.root,
 				timeoutMs: 30_000,
