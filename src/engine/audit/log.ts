@@ -84,9 +84,9 @@ export async function createAuditLog(o: AuditOptions): Promise<AuditLog> {
 	const now = () => new Date(o.clock.now()).toISOString()
 
 	/** Whole lines only: a part that a full disk took is taken back. */
-	async function put(text: string): Promise<void> {
+	async function put(text: string, looked?: number): Promise<void> {
 		const bytes = Buffer.from(text)
-		const before = (await handle!.stat()).size
+		const before = looked ?? (await handle!.stat()).size
 		if (before !== size)
 			report(
 				'foreign',
@@ -104,9 +104,9 @@ export async function createAuditLog(o: AuditOptions): Promise<AuditLog> {
 
 	const scrub = (entry: AuditEntry) => scrubEntry(entry, (text) => o.redactor.redact(text))
 
-	async function add(entry: Scrubbed, lead = ''): Promise<void> {
+	async function add(entry: Scrubbed, lead = '', looked?: number): Promise<void> {
 		const sealed = seal({ n: lines + 1, time: now(), session: o.session, prev: hash, ...entry })
-		await put(`${lead}${sealed.text}\n`)
+		await put(`${lead}${sealed.text}\n`, looked)
 		lines++
 		hash = sealed.hash
 	}
@@ -176,7 +176,9 @@ export async function createAuditLog(o: AuditOptions): Promise<AuditLog> {
 	/** All entries that wait, in order. Throws with the first that cannot be written. */
 	async function flush(): Promise<void> {
 		if (pending.length === 0 && handle) return
-		if (handle && (await handle.stat()).nlink === 0) {
+		let looked = handle ? await handle.stat() : undefined
+		if (handle && looked?.nlink === 0) {
+			looked = undefined
 			report(
 				'gone',
 				`The audit log ${path} was removed while the session runs; it goes on in a new file, and "garuda audit verify" will miss the lines before.`,
@@ -188,7 +190,8 @@ export async function createAuditLog(o: AuditOptions): Promise<AuditLog> {
 		const first = handle === null
 		if (first) await openFile()
 		while (pending.length > 0) {
-			await add(pending[0]!)
+			await add(pending[0]!, '', looked?.size)
+			looked = undefined
 			pending.shift()
 		}
 		if (lost > 0) {

@@ -343,10 +343,13 @@ export class OpenaiDecoder implements Decoder {
 		]
 	}
 
-	/** The window of a server that silently read only part of a long prompt; even dense text has fewer than eight characters a token. */
+	/**
+	 * The window of a server that silently read only part of a long prompt; even dense text has fewer than eight characters
+	 * a token. Short prompts prove nothing: some servers do not count the tools.
+	 */
 	private seenWindow(usage: Usage): number | undefined {
 		const prompt = usage.input + usage.cacheRead + usage.cacheWrite
-		if (prompt < 1_000 || prompt * 8 >= this.c.sentChars) return undefined
+		if (prompt < 1_000 || this.c.sentChars < 30_000 || prompt * 8 >= this.c.sentChars) return undefined
 		const total = Number(this.last?.total_tokens) || prompt + usage.output
 		return Math.max(total, prompt)
 	}
