@@ -173,7 +173,9 @@ async function manifest(dist) {
 	})
 	await plugin.load()
 	for (const command of Object.values(plugin.manifest.commands)) command.relativePath[0] = 'dist'
-	return `${JSON.stringify(plugin.manifest, null, 2)}\n`
+	// In one order, whatever order the folders were read in.
+	const commands = Object.fromEntries(Object.entries(plugin.manifest.commands).sort(([a], [b]) => (a < b ? -1 : 1)))
+	return `${JSON.stringify({ ...plugin.manifest, commands }, null, 2)}\n`
 }
 
 const before = inputs()
