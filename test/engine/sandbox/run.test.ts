@@ -456,7 +456,7 @@ describe('sandbox: limits and refusals', () => {
 })
 
 /** There and no zombie: whoever adopted a process may be slow to collect it. */
-const alive = (pid: number): boolean => {
+const livesOn = (pid: number): boolean => {
 	try {
 		const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
 		return stat.slice(stat.lastIndexOf(')') + 2)[0] !== 'Z'
@@ -556,8 +556,8 @@ describe('sandbox: the bubblewrap that waits', () => {
 		} finally {
 			killed.kill('SIGKILL')
 		}
-		for (let tries = 0; tries < 600 && alive(left); tries++) await delay(5)
-		expect(alive(left)).to.equal(false)
+		for (let tries = 0; tries < 600 && livesOn(left); tries++) await delay(5)
+		expect(livesOn(left)).to.equal(false)
 	})
 
 	it('without its flags bubblewrap starts no command', () => {
