@@ -89,19 +89,15 @@ export class LiveSession implements Session {
 				}),
 			remember: (key) => this.sessionKeys.add(key),
 			record: async (entry) => {
+				await this.write({ type: 'decision', time: parts.clock.now(), ...entry })
 				const { context, ...rest } = entry
 				const detail = context === undefined ? {} : { detail: { context } }
-				// Side by side: both are in place before anything runs.
-				await Promise.all([
-					this.write({ type: 'decision', time: parts.clock.now(), ...entry }),
-					parts.audit.append({ kind: 'decision', ...rest, ...detail }),
-				])
+				await parts.audit.append({ kind: 'decision', ...rest, ...detail })
 			},
 			done: async ({ name, key, status, data }, call) => {
 				// What a command planted is told to the person by itself: the model's text may be cut or hide it.
 				for (const finding of findingsOf(data)) this.note(finding)
-				// The log keeps its own order, and the turn's end waits for it.
-				void parts.audit.append({ kind: 'action', callId: call.id, tool: name, key, status }).catch(() => {})
+				await parts.audit.append({ kind: 'action', callId: call.id, tool: name, key, status }).catch(() => {})
 			},
 			beforeChange: (info) => this.undoStack.beforeChange(info),
 		})
