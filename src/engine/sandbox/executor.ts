@@ -1,7 +1,7 @@
 // Runs commands, inside a sandbox or on the host: the Executor of a session.
 
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolError } from '../errors.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
@@ -274,9 +274,13 @@ const bubblewrapControl = (limits: ShellLimits): Control => ({
 	},
 })
 
+/** Sets the signal of a parent's death before bubblewrap waits for its flags: its own flag counts only once it has read them. */
+const setpriv = '/usr/bin/setpriv'
+const withParent = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL', '--'] : []
+
 const inBubblewrap = (settings: BubblewrapSettings, prefix: string[], argv: string[]): Launch => ({
-	file: prefix[0] ?? settings.bwrap,
-	args: [...prefix.slice(1), ...(prefix.length > 0 ? [settings.bwrap] : []), '--args', '3', '--', ...argv],
+	file: [...withParent, ...prefix, settings.bwrap][0]!,
+	args: [...withParent, ...prefix, settings.bwrap, '--args', '3', '--', ...argv].slice(1),
 	// Its first process keeps this environment, readable inside as /proc/1/environ.
 	env: {},
 	cwd: '/',
