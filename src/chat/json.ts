@@ -382,6 +382,7 @@ function asContent(block: Block): Json | null {
 			return raw !== null && typeof raw === 'object' && !Array.isArray(raw) && typeof raw.type === 'string' ? raw : null
 		}
 		case 'tool_result':
+		case 'image':
 			return null
 	}
 }

@@ -1,16 +1,26 @@
 // What a turn may spend: tokens and dollars reserved before a request and settled after it, steps, and repeated calls.
-import type { Message } from './types.ts'
+import type { Image, Message } from './types.ts'
 
 /** Rough tokens of a text: four characters each; good to a few percent on code, enough to decide when to stop. */
 export const estimateTokens = (chars: number): number => Math.ceil(chars / 4)
 
-/** Characters of messages as a request would carry them, roughly. */
+/**
+ * Tokens of a picture by its size: providers cut it into patches and make it smaller first when it is large, so the
+ * length of its base64 says nothing.
+ */
+export const imageTokens = ({ width, height }: Pick<Image, 'width' | 'height'>): number =>
+	Math.min(Math.max(Math.ceil((width * height) / 750), 64), 4800)
+
+/** Characters of messages as a request would carry them, roughly; a picture counts as a text of as many tokens. */
 export const messageChars = (messages: readonly Message[]): number => {
 	let chars = 0
 	for (const message of messages)
 		for (const block of message.blocks) {
 			if (block.type === 'text' || block.type === 'thinking') chars += block.text.length
-			else if (block.type === 'tool_result') chars += block.text.length + 60
+			else if (block.type === 'tool_result') {
+				chars += block.text.length + 60
+				for (const image of block.images ?? []) chars += imageTokens(image) * 4
+			} else if (block.type === 'image') chars += imageTokens(block) * 4
 			else if (block.type === 'tool_call') chars += block.name.length + JSON.stringify(block.input).length + 60
 			else chars += JSON.stringify(block.raw).length
 		}

@@ -5,6 +5,7 @@ import type {
 	ApprovalRequest,
 	CallInfo,
 	Effect,
+	Image,
 	Json,
 	Message,
 	Mode,
@@ -148,6 +149,8 @@ export interface ToolState {
 	/** Where bash stands; always inside the roots. */
 	cwd: string
 	todo: { text: string; status: 'open' | 'doing' | 'done' }[]
+	/** The session's model takes no pictures: why, for the words of a refusal. Absent: it takes them. */
+	noImages?: string
 }
 
 export interface ToolContext {
@@ -184,6 +187,8 @@ export interface ToolResult {
 	data?: Json
 	/** The tool has cleaned its text and fenced it by `wrap`: the gate must not take that fence for a forged one. */
 	fenced?: true
+	/** Pictures for the model, checked; the text holds their labels. Kept only of a result that is `ok`. */
+	images?: Image[]
 }
 
 /**

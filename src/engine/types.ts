@@ -10,6 +10,19 @@ export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 // ---------------------------------------------------------------- history
 
+/** A picture as it goes to a model. Made only by `files/image.ts`, which has checked its bytes. */
+export interface Image {
+	/** What the bytes are, whatever a name or a client said. */
+	mime: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+	/** Strict base64, no line breaks. Never printed, logged or exported. */
+	data: string
+	/** Pixels. */
+	width: number
+	height: number
+	/** Stands in its place wherever it is not shown: "shot.png, PNG 640×480". */
+	label: string
+}
+
 /**
  * One piece of a message. History is append-only and provider-neutral; `raw` keeps what an adapter must send back
  * unchanged (signatures, ids). Text is already redacted when it enters history.
@@ -19,7 +32,9 @@ export type Block =
 	| { type: 'thinking'; text: string; provider: string; model: string; raw: Json }
 	/** `badInput` is the raw text of arguments that were no JSON object; such a call is answered with an error, never run. */
 	| { type: 'tool_call'; id: string; name: string; input: Record<string, unknown>; badInput?: string; raw?: Json }
-	| { type: 'tool_result'; callId: string; status: CallStatus; text: string }
+	| { type: 'tool_result'; callId: string; status: CallStatus; text: string; images?: Image[] }
+	/** In a user's message only; its label also stands in the text beside it. */
+	| ({ type: 'image' } & Image)
 	/** A provider's block that Garuda does not interpret (server tools, unknown types); sent back to the same provider only. */
 	| { type: 'opaque'; provider: string; raw: Json }
 
@@ -126,6 +141,8 @@ export interface PromptInput {
 	text: string
 	/** Text of embedded context (an editor's selection, stdin): fenced, after the prompt. */
 	context?: { label: string; text: string }[]
+	/** Pictures that go with the prompt, in the order in which it speaks of them. */
+	images?: Image[]
 }
 
 export type StopReason =
@@ -247,6 +264,8 @@ export interface ModelFailure extends Problem {
 	streamed: boolean
 	/** `messages.N` named by a 400: that item may be neutralised and the request sent once more. */
 	badMessage?: number
+	/** The refusal speaks of an image: leaving images out may mend it. */
+	badImage?: true
 	/** The window the server said it has, from an overflow error. */
 	window?: number
 	/** The exact "thinking block is bound to a different conversation" error. */
@@ -265,6 +284,8 @@ export interface ModelSpec {
 	defaultEffort?: Effort
 	price: Price | null
 	textToolCalls: 'whole' | 'lines' | 'off'
+	/** Whether it takes pictures; absent: not known, so they are sent until the server refuses them. */
+	images?: boolean
 }
 
 export interface Price {

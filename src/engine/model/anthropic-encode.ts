@@ -1,5 +1,5 @@
 // Garuda's request as the body of Anthropic's Messages API. Pure: the same history gives the same bytes, so caches and signatures hold.
-import type { Block, Effort, Json, Message, ModelRequest, ModelSpec } from '../types.ts'
+import type { Block, Effort, Image, Json, Message, ModelRequest, ModelSpec } from '../types.ts'
 import type { ProviderQuirks } from './provider.ts'
 
 export interface AnthropicBody {
@@ -64,11 +64,20 @@ const encodeBlock = (block: Block): Record<string, Json> => {
 			return {
 				type: 'tool_result',
 				tool_use_id: block.callId,
-				content: block.text,
+				content: block.images?.length
+					? [{ type: 'text', text: block.text }, ...block.images.map(encodeImage)]
+					: block.text,
 				...(block.status !== 'ok' && { is_error: true }),
 			}
+		case 'image':
+			return encodeImage(block)
 	}
 }
+
+const encodeImage = ({ mime, data }: Image): Record<string, Json> => ({
+	type: 'image',
+	source: { type: 'base64', media_type: mime, data },
+})
 
 // Breakpoints: system and last tool (above), the last message, and the user's message before it: the server looks back only 20
 // blocks for an older entry, and one reply with many calls is longer than that. Thinking cannot carry a mark.
@@ -78,7 +87,7 @@ const markMessages = (wire: AnthropicBody['messages']): void => {
 		const { role, content } = wire[i]!
 		if (marks > 0 && role !== 'user') continue
 		const last = content[content.length - 1]!
-		if (last.type !== 'text' && last.type !== 'tool_result') continue
+		if (last.type !== 'text' && last.type !== 'tool_result' && last.type !== 'image') continue
 		content[content.length - 1] = { ...last, ...mark }
 		marks++
 	}
