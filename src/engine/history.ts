@@ -1,7 +1,7 @@
 // The conversation as the model sees it, append-only, and its record in the journal. Between the turn and the session.
 import { estimateTokens, messageChars } from './budget.ts'
 import { oneLine } from './text.ts'
-import type { AgentEvent, Message, Usage } from './types.ts'
+import type { AgentEvent, Block, Image, Message, Usage } from './types.ts'
 import { noUsage } from './types.ts'
 
 /** What kind of record an appended message becomes. */
@@ -19,6 +19,8 @@ export class History {
 	private covered = 0
 	private readonly fixedChars: number
 	private readonly write: (message: Message, record: RecordOf) => Promise<void>
+	/** Pictures of results that are not appended yet, by call. */
+	private beside = new Map<string, Image[]>()
 
 	/** `fixedChars`: system prompt and tools; `write` puts a message into the journal and resolves when it is there. */
 	constructor(messages: Message[], fixedChars: number, write: (message: Message, record: RecordOf) => Promise<void>) {
@@ -29,8 +31,24 @@ export class History {
 
 	async append(message: Message, record: RecordOf): Promise<void> {
 		if (message.blocks.length === 0) return
-		this.messages.push(message)
-		await this.write(message, record)
+		const whole = record.type === 'results' ? this.withPictures(message) : message
+		this.messages.push(whole)
+		await this.write(whole, record)
+	}
+
+	/** Pictures of a call whose result is appended next; they go with it when it is a good one. */
+	showBeside(callId: string, images: Image[]): void {
+		this.beside.set(callId, images)
+	}
+
+	private withPictures(message: Message): Message {
+		if (this.beside.size === 0) return message
+		const blocks = message.blocks.map((block): Block => {
+			const images = block.type === 'tool_result' && block.status === 'ok' ? this.beside.get(block.callId) : undefined
+			return images ? { ...(block as Extract<Block, { type: 'tool_result' }>), images } : block
+		})
+		this.beside.clear()
+		return { ...message, blocks }
 	}
 
 	/** After a compaction: a new beginning; its record is the caller's. Thinking of kept messages is gone with it. */
@@ -59,11 +77,30 @@ export class History {
 		this.messages = this.messages.filter((message) => message.blocks.length > 0)
 	}
 
-	/** Leaves out what a provider named as unacceptable; says what it was, or null when it cannot be found. */
+	/**
+	 * Leaves pictures out, their labels stand: those of one message, or of the newest message that has any. Says which, or
+	 * null when there are none.
+	 */
+	leaveOutImages(index?: number): string | null {
+		const has = (message: Message | undefined) => message?.blocks.some((block) => imagesOf(block).length > 0) ?? false
+		const message = index === undefined ? this.messages.findLast(has) : this.messages[index]
+		if (!message || !has(message)) return null
+		const labels = message.blocks.flatMap(imagesOf).map((image) => image.label)
+		message.blocks = message.blocks.map((block) => {
+			if (block.type === 'image') return { type: 'text', text: leftOut(block) }
+			if (block.type !== 'tool_result' || !block.images) return block
+			const { images, ...rest } = block
+			return { ...rest, text: [block.text, ...images.map(leftOut)].join('\n') }
+		})
+		return `the image ${labels.join('; ')}`
+	}
+
+	/** Leaves out what a provider named as unacceptable, pictures first; says what it was, or null when it cannot be found. */
 	neutralise(index: number): string | null {
 		const message = this.messages[index]
 		if (!message) return null
-		let what = ''
+		let what = this.leaveOutImages(index) ?? ''
+		if (what !== '') return what
 		message.blocks = message.blocks.map((block) => {
 			if (block.type === 'tool_result') {
 				what = 'a tool result'
@@ -85,6 +122,10 @@ export class History {
 	}
 }
 
+const imagesOf = (block: Block): readonly Image[] =>
+	block.type === 'image' ? [block] : block.type === 'tool_result' ? (block.images ?? []) : []
+const leftOut = ({ label }: Image): string => `[image left out: ${oneLine(label)}. The provider refused it.]`
+
 /** A conversation as the events that made it, for a front end that shows it anew. */
 export function asEvents(messages: readonly Message[]): AgentEvent[] {
 	const names = new Map<string, string>()
@@ -101,6 +142,7 @@ export function asEvents(messages: readonly Message[]): AgentEvent[] {
 							text: block.text,
 						},
 					]
+				if (block.type === 'image') return [{ type: 'user_text', text: `[image: ${oneLine(block.label)}]` }]
 				return block.type === 'text' ? [{ type: 'user_text', text: block.text }] : []
 			})
 		const calls = message.blocks.flatMap((block): AgentEvent[] => {

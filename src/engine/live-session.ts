@@ -4,7 +4,9 @@ import { TokenBudget } from './budget.ts'
 import { Channel } from './channel.ts'
 import { type Compaction, createCompaction } from './context/compact.ts'
 import { messageOf, UserError } from './errors.ts'
+import { imageLine, soundImage } from './files/image.ts'
 import { asEvents, History, type RecordOf } from './history.ts'
+import { imagesBeside, noImages } from './pictures.ts'
 import type { ResolvedPath, SessionRecord, SessionWriter } from './ports.ts'
 import { promptText } from './prompt-message.ts'
 import { schemaCheck } from './schema-check.ts'
@@ -13,7 +15,19 @@ import type { ModelChoice, SessionParts } from './session-parts.ts'
 import { oneLine } from './text.ts'
 import { createGate, type Gate } from './tools/invoke.ts'
 import { runTurn } from './turn.ts'
-import type { AgentEvent, CallInfo, Effort, Json, Message, Mode, PromptInput, TurnEnd, Usage } from './types.ts'
+import type {
+	AgentEvent,
+	Block,
+	CallInfo,
+	Effort,
+	Image,
+	Json,
+	Message,
+	Mode,
+	PromptInput,
+	TurnEnd,
+	Usage,
+} from './types.ts'
 import { addUsage, noUsage } from './types.ts'
 import { UndoStack } from './undo-stack.ts'
 import { wrap } from './untrusted.ts'
@@ -51,6 +65,7 @@ export class LiveSession implements Session {
 		this.notices = parts.notices
 		this.tools = parts.tools.map((tool) => tool.name)
 		this.choice = parts.model
+		parts.state.noImages = noImages(parts.model)
 		this.effort = parts.effort
 		this.modeNow = parts.mode
 		this.modeTold = 'build'
@@ -72,7 +87,7 @@ export class LiveSession implements Session {
 		this.gate = createGate({
 			...parts.gate,
 			root: parts.root,
-			tools: parts.tools,
+			tools: parts.tools.map((tool) => imagesBeside(tool, (id, images) => this.log.showBeside(id, images))),
 			state: parts.state,
 			redactor: parts.redactor,
 			mode: () => this.modeNow,
@@ -116,7 +131,10 @@ export class LiveSession implements Session {
 
 	prompt(input: PromptInput | string, options: PromptOptions = {}): Turn {
 		const prompt = typeof input === 'string' ? { text: input } : input
-		if (prompt.text.trim() === '' && !prompt.context?.length) throw new UserError('The prompt is empty.')
+		if (prompt.text.trim() === '' && !prompt.context?.length && !prompt.images?.length)
+			throw new UserError('The prompt is empty.')
+		for (const image of prompt.images ?? [])
+			if (!soundImage(image)) throw new UserError(`${imageLine(image.label)} is damaged and was not sent.`)
 		return this.begin(options.signal, async (signal) => {
 			const check = options.schema === undefined ? undefined : await schemaCheck(options.schema)
 			await this.takeIn(prompt, check ? options.schema : undefined)
@@ -210,7 +228,7 @@ export class LiveSession implements Session {
 
 	/** The user's words become a message, redacted before anything is sent or kept. */
 	private async takeIn(prompt: PromptInput, schema: Json | undefined): Promise<void> {
-		const { text, notices } = await promptText(
+		const { text, images, notices } = await promptText(
 			prompt,
 			{
 				stopped: this.stopped,
@@ -225,18 +243,34 @@ export class LiveSession implements Session {
 			},
 		)
 		for (const notice of notices) this.note(notice)
+		this.tellImages(images)
 		this.modeTold = this.modeNow
 		this.stopped = false
-		// A record with no prompt would be no turn: context alone is named by its label.
-		await this.open(prompt.text.trim() || (prompt.context?.[0]?.label ?? '…'), this.p.redactor.redact(text))
+		// A record with no prompt would be no turn: context or pictures alone are named by their label.
+		const words = prompt.text.trim() || (prompt.context?.[0]?.label ?? images[0]?.label ?? '…')
+		await this.open(words, this.p.redactor.redact(text), images)
+	}
+
+	/** The person sees which pictures go with the prompt, and when the model will not see them. */
+	private tellImages(images: readonly Image[]): void {
+		if (images.length === 0) return
+		const labels = images.map((image) => image.label).join('; ')
+		const { noImages: why } = this.p.state
+		const text = why === undefined ? `Attached: ${labels}.` : `Not shown to the model: ${labels}. ${why}`
+		this.emit({ type: 'notice', level: why === undefined ? 'info' : 'warning', text })
 	}
 
 	/** A turn begins in the conversation and in the journal. */
-	private async open(prompt: string, text: string): Promise<void> {
+	private async open(prompt: string, text: string, images: readonly Image[] = []): Promise<void> {
 		const words = this.p.redactor.redact(prompt)
 		this.undoStack.mark(words)
 		if (this.title === null) await this.setTitle(words)
-		await this.log.append({ role: 'user', blocks: [{ type: 'text', text }] }, { type: 'user', prompt: words })
+		const { redactor } = this.p
+		const pictures = images.map((image): Block => ({ type: 'image', ...image, label: redactor.redact(image.label) }))
+		await this.log.append(
+			{ role: 'user', blocks: [...pictures, { type: 'text', text }] },
+			{ type: 'user', prompt: words },
+		)
 	}
 
 	private answers() {
@@ -271,6 +305,7 @@ export class LiveSession implements Session {
 				'Set its price in models.json, or leave the limit out.',
 			)
 		this.choice = choice
+		this.p.state.noImages = noImages(choice)
 		await this.changedModel()
 	}
 

@@ -150,7 +150,7 @@ export interface ToolState {
 	cwd: string
 	todo: { text: string; status: 'open' | 'doing' | 'done' }[]
 	/** The session's model takes no pictures: why, for the words of a refusal. Absent: it takes them. */
-	noImages?: string
+	noImages?: string | undefined
 }
 
 export interface ToolContext {

@@ -1,6 +1,7 @@
 // The user's words as a message for the model: Garuda's notes in front, mentions attached, outside text wrapped. Called at a turn's start.
 import { type ExpandContext, expandMentions } from './context/mentions.ts'
-import type { Json, Mode, PromptInput } from './types.ts'
+import { imageLine } from './files/image.ts'
+import type { Image, Json, Mode, PromptInput } from './types.ts'
 import { neutralise, wrap } from './untrusted.ts'
 
 export interface PromptState {
@@ -19,20 +20,24 @@ const notes = {
 }
 const note = (text: string): string => `<garuda-note>${text}</garuda-note>`
 
-/** The text, not yet redacted, and a word for the person about each mention that could not be attached. */
+/**
+ * The text, not yet redacted, the pictures that go with it (those of the prompt, then those mentioned), and a word for
+ * the person about each mention that could not be attached. The text names each picture by its label, in their order.
+ */
 export async function promptText(
 	prompt: PromptInput,
 	state: PromptState,
 	mentions: ExpandContext,
-): Promise<{ text: string; notices: string[] }> {
+): Promise<{ text: string; images: Image[]; notices: string[] }> {
 	const parts: string[] = []
 	if (state.stopped) parts.push(note(notes.stopped))
 	if (state.newMode) parts.push(note(notes[state.newMode]))
 	const said = neutralise(prompt.text)
 	parts.push(said)
-	const { attachments, notices } = said.includes('@')
+	const { attachments, images, notices } = said.includes('@')
 		? await expandMentions(said, mentions)
-		: { attachments: [], notices: [] }
+		: { attachments: [], images: [], notices: [] }
+	for (const one of prompt.images ?? []) parts.push(wrap('garuda-attached', {}, imageLine(one.label)))
 	for (const one of attachments) parts.push(wrap('garuda-attached', { path: one.path }, one.text))
 	for (const one of prompt.context ?? []) parts.push(wrap('garuda-context', { source: one.label }, one.text))
 	if (state.schema !== undefined)
@@ -41,5 +46,5 @@ export async function promptText(
 				`End with one JSON value alone, no prose and no code fence, that fits this JSON schema: ${JSON.stringify(state.schema)}`,
 			),
 		)
-	return { text: parts.join('\n\n'), notices }
+	return { text: parts.join('\n\n'), images: [...(prompt.images ?? []), ...images], notices }
 }

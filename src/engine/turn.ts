@@ -274,9 +274,9 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 			})
 			return 'again'
 		}
-		if (error.badMessage !== undefined && !tried.badMessage) {
+		if ((error.badMessage !== undefined || error.badImage) && !tried.badMessage) {
 			tried.badMessage = true
-			const what = history.neutralise(error.badMessage)
+			const what = error.badMessage === undefined ? history.leaveOutImages() : history.neutralise(error.badMessage)
 			if (!what) return null
 			emit({
 				type: 'notice',

@@ -4,6 +4,7 @@ import { shownPath } from '../files/guard.ts'
 import { noteSeen } from '../files/seen.ts'
 import { viewFile, viewFolder } from '../files/view.ts'
 import type { Files, ResolvedPath, ToolContext, ToolState } from '../ports.ts'
+import type { Image } from '../types.ts'
 
 export interface Mention {
 	/** What may be meant, the longest first: punctuation at the end may belong to the sentence. */
@@ -76,13 +77,15 @@ export interface ExpandContext {
 	files: Files
 	limits: ToolContext['limits']
 	/** What is attached counts as read by the agent. */
-	state?: Pick<ToolState, 'seen'>
+	state?: Pick<ToolState, 'seen' | 'noImages'>
 	/** The session's rules for reading; without it, files outside the roots are not attached. */
 	permit?(resolved: ResolvedPath): Promise<{ allowed: boolean; reason: string }>
 }
 
 export interface Expanded {
 	attachments: { path: string; text: string }[]
+	/** Pictures among the attachments, in their order; the text of each is its label. */
+	images: Image[]
 	/** For the user: what was not attached and why. */
 	notices: string[]
 }
@@ -91,7 +94,7 @@ const maxAttachments = 20
 
 /** Reads what a prompt mentions. Never throws: what cannot be attached is a notice, what is no file stays plain text. */
 export const expandMentions = async (text: string, ctx: ExpandContext): Promise<Expanded> => {
-	const out: Expanded = { attachments: [], notices: [] }
+	const out: Expanded = { attachments: [], images: [], notices: [] }
 	const done = new Set<string>()
 	// All attachments share three results' worth of room, so that a list of files cannot fill the window.
 	let room = ctx.limits.resultChars * 3
@@ -113,8 +116,9 @@ export const expandMentions = async (text: string, ctx: ExpandContext): Promise<
 			await permitted(resolved, ctx)
 			const limits = { ...ctx.limits, resultChars: Math.min(ctx.limits.resultChars, room) }
 			const attached = await attach(resolved, ctx, limits)
-			room -= attached.length
-			out.attachments.push({ path: shown, text: attached })
+			room -= attached.text.length
+			out.attachments.push({ path: shown, text: attached.text })
+			out.images.push(...attached.images)
 		} catch (error) {
 			out.notices.push(
 				`@${shown}: not attached. ${error instanceof ToolError ? error.message : 'It could not be read.'}`,
@@ -142,10 +146,14 @@ const permitted = async (resolved: ResolvedPath, ctx: ExpandContext): Promise<vo
 	} else if (!resolved.inside) throw new ToolError('It lies outside the working folder; ask the agent to read it.')
 }
 
-const attach = async (resolved: ResolvedPath, ctx: ExpandContext, limits: ToolContext['limits']): Promise<string> => {
+const attach = async (
+	resolved: ResolvedPath,
+	ctx: ExpandContext,
+	limits: ToolContext['limits'],
+): Promise<{ text: string; images: Image[] }> => {
 	const folder = await viewFolder(resolved).catch(() => null)
-	if (folder) return `[folder, ${folder.count} entries]\n${folder.text}`
-	const view = await viewFile(ctx.files, resolved, {}, limits)
+	if (folder) return { text: `[folder, ${folder.count} entries]\n${folder.text}`, images: [] }
+	const view = await viewFile(ctx.files, resolved, {}, limits, ctx.state?.noImages)
 	if (ctx.state) noteSeen(ctx.state.seen, view.path, view.hash, view.lines, view.total)
-	return view.text
+	return { text: view.text, images: view.images ?? [] }
 }

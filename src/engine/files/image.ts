@@ -97,7 +97,7 @@ const sound = new WeakMap<object, boolean>()
  * Whether a value is a picture that can be sent: the right fields, strict base64, and bytes that are what it says. For
  * what comes out of a stored session, where anybody may have changed it.
  */
-export function isSoundImage(value: unknown): value is Image {
+export function soundImage(value: unknown): boolean {
 	if (typeof value !== 'object' || value === null) return false
 	const known = sound.get(value)
 	if (known !== undefined) return known

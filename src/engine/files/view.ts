@@ -2,7 +2,9 @@
 import { ToolError } from '../errors.ts'
 import type { FileKind, Files, ResolvedPath, ToolContext } from '../ports.ts'
 import { cutHead, hasHidden } from '../text.ts'
+import type { Image } from '../types.ts'
 import { inWords, shownPath, sizeInWords } from './guard.ts'
+import { imageKinds, imageLine, imageOf } from './image.ts'
 import { kindOf, looksLatin } from './kind.ts'
 import { renderNotebook } from './notebook.ts'
 import { listFolder, wayHere } from './open.ts'
@@ -20,6 +22,8 @@ export interface View {
 	lines: Ranges
 	total: number
 	truncated: boolean
+	/** The file is a picture: `text` is its label. */
+	images?: Image[]
 }
 
 const lineMax = 2000
@@ -60,12 +64,16 @@ export const page = (
 /** Characters a page may have: what the gate passes on without cutting, less what is said around it. */
 const budgetOf = (limits: ViewLimits): number => Math.max(500, Math.min(limits.readBytes, limits.resultChars) - 700)
 
-/** Reads and shows a file. ToolError for what cannot be shown: a folder (with its entries), images, binaries, devices. */
+/**
+ * Reads and shows a file; a picture as such, unless `noImages` says why the model takes none. ToolError for what cannot be
+ * shown: a folder (with its entries), damaged pictures and those of other kinds, binaries, devices.
+ */
 export const viewFile = async (
 	files: Files,
 	resolved: ResolvedPath,
 	range: { offset?: number; limit?: number },
 	limits: ViewLimits,
+	noImages?: string,
 ): Promise<View> => {
 	const shown = shownPath(resolved.shown)
 	const file = await files.read(resolved.path).catch(async (error) => {
@@ -76,19 +84,19 @@ export const viewFile = async (
 	const kind = kindOf(file.bytes)
 	const base = { path: file.path, hash: file.hash, kind: kind.kind }
 	if (kind.kind === 'empty') return { ...base, text: '[the file is empty]', lines: [], total: 0, truncated: false }
-	if (kind.kind === 'image')
-		throw new ToolError(
-			kind.broken
-				? `${shown} is a ${kind.label}: ${kind.broken}. It cannot be shown.`
-				: `${shown} is a ${kind.label}, ${sizeInWords(file.bytes.length)}. Images cannot be shown to the model yet (PNG, JPEG, GIF and WebP are recognised).`,
-		)
+	if (kind.kind === 'image') {
+		const image = await imageOf(file.bytes, shown)
+		if (noImages !== undefined)
+			throw new ToolError(`${shown} is a ${kind.label}, ${sizeInWords(file.bytes.length)}. ${noImages}`)
+		return { ...base, text: imageLine(image.label), lines: [], total: 0, truncated: false, images: [image] }
+	}
 	if (kind.kind === 'pdf')
 		throw new ToolError(
 			`${shown} is a PDF document, ${sizeInWords(file.bytes.length)}. Get its text with bash (pdftotext), where that is installed.`,
 		)
 	if (kind.kind === 'binary' && !looksLatin(file.bytes)) {
 		const hint = kind.label.endsWith('image')
-			? 'Of images, only PNG, JPEG, GIF and WebP are recognised, and none can be shown yet.'
+			? `Of images, only ${imageKinds} can be shown.`
 			: 'Look at it with bash (file, xxd, strings).'
 		throw new ToolError(`${shown} is not text: ${kind.label}, ${sizeInWords(file.bytes.length)}. ${hint}`)
 	}

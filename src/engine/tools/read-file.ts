@@ -5,6 +5,7 @@ import { noteSeen } from '../files/seen.ts'
 import { didYouMean } from '../files/suggest.ts'
 import { viewFile } from '../files/view.ts'
 import type { ResolvedPath, Tool } from '../ports.ts'
+import type { Image } from '../types.ts'
 import { jsonInput } from './json-input.ts'
 
 interface Input {
@@ -29,11 +30,11 @@ interface Data {
 	range: { offset?: number; limit?: number }
 }
 
-/** Reads a text file or notebook; what was shown counts as read for edits. */
+/** Reads a text file, notebook or picture; what was shown counts as read for edits. */
 export const readFileTool: Tool<Input, Data> = {
 	name: 'read_file',
 	description:
-		'Read a text file or notebook: each line as number, tab, text. At most 2,000 lines a call; the last line in brackets says which lines these are and how to go on. Paths are always relative to the working folder, wherever bash stands.',
+		'Read a text file, notebook or image (PNG, JPEG, GIF, WebP). Of text: each line as number, tab, text. At most 2,000 lines a call; the last line in brackets says which lines these are and how to go on. Paths are always relative to the working folder, wherever bash stands.',
 	input,
 	readOnly: true,
 	async plan({ path, offset, limit }, ctx) {
@@ -54,8 +55,17 @@ export const readFileTool: Tool<Input, Data> = {
 		}
 	},
 	async run({ data: { resolved, range } }, ctx) {
-		const view = await viewFile(ctx.files, resolved, range, ctx.limits)
+		const view = await viewFile(ctx.files, resolved, range, ctx.limits, ctx.state.noImages)
 		noteSeen(ctx.state.seen, view.path, view.hash, view.lines, view.total)
+		if (view.images) {
+			const [{ label, mime, width, height }] = view.images as [Image]
+			return {
+				status: 'ok',
+				text: view.text,
+				images: view.images,
+				data: { path: view.path, label, mime, width, height },
+			}
+		}
 		return { status: 'ok', text: view.text, data: { path: view.path, lines: view.total, truncated: view.truncated } }
 	},
 }

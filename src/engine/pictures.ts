@@ -1,0 +1,23 @@
+// Pictures between tools, model and history: what a result shows goes beside its words, past the gate. Used by live-session.ts.
+import type { Tool } from './ports.ts'
+import type { ModelChoice } from './session-parts.ts'
+import type { Image } from './types.ts'
+
+/** Why this model is shown no pictures, as a sentence with the way out; undefined when it takes them, or may. */
+export const noImages = ({ name, spec }: Pick<ModelChoice, 'name' | 'spec'>): string | undefined =>
+	spec.images === false
+		? `${name} takes no images; "images": true for this model in models.json says that it does.`
+		: undefined
+
+/**
+ * The tool, with the pictures of each good result handed to `show` under the call's id. The gate carries words only: it
+ * bounds, cleans and redacts them, and would do none of that to a picture.
+ */
+export const imagesBeside = (tool: Tool, show: (callId: string, images: Image[]) => void): Tool => ({
+	...tool,
+	async run(plan, ctx, accepted) {
+		const result = await tool.run(plan, ctx, accepted)
+		if (result.status === 'ok' && result.images?.length) show(ctx.callId, result.images)
+		return result
+	},
+})
