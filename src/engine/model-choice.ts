@@ -7,6 +7,7 @@ import { modelProblem } from './config/policy.ts'
 import type { Settings } from './config/settings.ts'
 import { UserError } from './errors.ts'
 import type { Http } from './net/http.ts'
+import { specAt } from './pictures.ts'
 import type { Clock, Redactor } from './ports.ts'
 import type { ModelChoice } from './session-parts.ts'
 import type { ModelSpec, Problem } from './types.ts'
@@ -76,7 +77,7 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 			import('./model/index.ts'),
 			http(settings),
 		])
-		const made = modelSpec(provider.name, id, found.overrides)
+		const made = specAt(modelSpec(provider.name, id, found.overrides), provider.baseURL)
 		const { idleMs, noticeMs, firstRetryMs, maxRetryMs, allowHttp = [] } = settings.model
 		const { name: providerName, api, baseURL, headers } = provider
 		const client_ = await createModelClient(
@@ -143,7 +144,7 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 				return [
 					{
 						name,
-						spec: modelSpec(provider.name, id, models.overrides(provider.name, id)),
+						spec: specAt(modelSpec(provider.name, id, models.overrides(provider.name, id)), provider.baseURL),
 						default: name === current,
 						problem,
 					},

@@ -1,13 +1,24 @@
 // Pictures between tools, model and history: what a result shows goes beside its words, past the gate. Used by live-session.ts.
+import { isLoopback } from './net/addresses.ts'
 import type { Tool } from './ports.ts'
 import type { ModelChoice } from './session-parts.ts'
-import type { Image } from './types.ts'
+import type { Image, ModelSpec } from './types.ts'
 
 /** Why this model is shown no pictures, as a sentence with the way out; undefined when it takes them, or may. */
 export const noImages = ({ name, spec }: Pick<ModelChoice, 'name' | 'spec'>): string | undefined =>
 	spec.images === false
 		? `${name} takes no images; "images": true for this model in models.json says that it does.`
 		: undefined
+
+/**
+ * What is known of a model at an address: of a model server on this machine (or at a plain http address) that nothing says
+ * anything about, most take no pictures, and some answer with nonsense instead of a refusal.
+ */
+export const specAt = (spec: ModelSpec, baseURL: string): ModelSpec => {
+	if (spec.images !== undefined || !URL.canParse(baseURL)) return spec
+	const { protocol, hostname } = new URL(baseURL)
+	return protocol === 'http:' || isLoopback(hostname) ? { ...spec, images: false } : spec
+}
 
 /**
  * The tool, with the pictures of each good result handed to `show` under the call's id. The gate carries words only: it

@@ -21,6 +21,7 @@ const model = z.strictObject({
 	defaultEffort: effort.optional(),
 	price: price.nullable().optional(),
 	textToolCalls: z.enum(['whole', 'lines', 'off']).optional(),
+	images: z.boolean().optional(),
 })
 const name = z
 	.string()

@@ -47,6 +47,17 @@ const claude: Record<string, Entry> = {
 	'claude-sonnet-4-6': { ...big, thinking: 'adaptive', efforts: upToHigh, price: [3, 15, 0.3, 3.75] },
 }
 
+/** Families that are known to take pictures, and those that are known not to; the first that fits. Another name says nothing. */
+const sees: [RegExp, boolean][] = [
+	[/^claude-/, true],
+	[/^(?:o1-mini|o1-preview|o3-mini|gpt-3|gpt-4(?:-\d{4})?$|gpt-4-32k|gpt-oss)/, false],
+	[/^(?:gpt-4o|gpt-4\.|gpt-4-turbo|gpt-[5-9]|chatgpt-|codex-|o[1-9])/, true],
+	[/^(?:gemini-|pixtral-|grok-[4-9])/, true],
+	[/^(?:deepseek-|codestral|devstral-small-2505)/, false],
+]
+
+const takesImages = (id: string): boolean | undefined => sees.find(([name]) => name.test(id))?.[1]
+
 /** The names that the catalogue knows, for lists and completion. */
 export const knownModels = (): { provider: string; id: string }[] =>
 	Object.keys(claude).map((id) => ({ provider: 'anthropic', id }))
@@ -65,7 +76,8 @@ const priceOf = (entry: Entry): Price => {
 
 /**
  * What is known of a model. A name outside the catalogue gets an unknown window and price (null), never a guess. Prices hold for
- * the provider `anthropic` only: another one that serves the same model sets its own. Overrides win field by field.
+ * the provider `anthropic` only: another one that serves the same model sets its own. `images` is told by families of names,
+ * and absent for the rest. Overrides win field by field.
  */
 export function modelSpec(provider: string, id: string, overrides: Partial<ModelSpec> = {}): ModelSpec {
 	const name = id.replace(/-\d{8}$/, '')
@@ -95,6 +107,8 @@ export function modelSpec(provider: string, id: string, overrides: Partial<Model
 				price: null,
 				textToolCalls: 'whole',
 			}
+	const images = takesImages(id)
+	if (images !== undefined) spec.images = images
 	const given = Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
 	return { ...spec, ...given, provider, id }
 }

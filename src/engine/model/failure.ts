@@ -2,6 +2,7 @@
 import { isHttpError } from '../net/http.ts'
 import { oneLine } from '../text.ts'
 import type { Json, ModelFailure } from '../types.ts'
+import { aboutImages } from './images.ts'
 import { overflowOf } from './overflow.ts'
 import type { Provider } from './provider.ts'
 
@@ -172,7 +173,7 @@ export function failureOf(told: Told, provider: Provider, model: string): ModelF
 		)
 	return {
 		...fail('invalid_request', `${at} refused the request (${status}): ${words}`, hintFor(text)),
-		...namedMessage(text),
+		...namedParts(text),
 	}
 }
 
@@ -187,10 +188,14 @@ const hintFor = (text: string): string => {
 	return 'Send the prompt again; if it stays, start a new session and report the message.'
 }
 
-const namedMessage = (text: string): Partial<ModelFailure> => {
+const namedParts = (text: string): Partial<ModelFailure> => {
 	const named = /\bmessages[.[](\d+)\b/.exec(text)
 	const binding = isThinkingError(text)
-	return { ...(named && { badMessage: Number(named[1]) }), ...(binding && { thinkingBinding: true }) }
+	return {
+		...(named && { badMessage: Number(named[1]) }),
+		...(aboutImages(text) && { badImage: true }),
+		...(binding && { thinkingBinding: true }),
+	}
 }
 
 /** The errors that sending the same request without thinking blocks mends. */

@@ -3,8 +3,10 @@ import { UserError } from '../errors.ts'
 import { isLoopback } from '../net/addresses.ts'
 import type { Http } from '../net/http.ts'
 import type { Clock, ModelClient } from '../ports.ts'
-import type { Block, Message, ModelEvent, ModelSpec } from '../types.ts'
+import type { Block, Message, ModelFailure, ModelSpec } from '../types.ts'
 import type { Adapter } from './adapter.ts'
+import { imagesIn, learnImages } from './images.ts'
+import { pictureMender } from './picture-mender.ts'
 import { checkKey, type ModelTuning, normaliseBaseURL, type Provider } from './provider.ts'
 import { withRetry } from './retry.ts'
 import { validate } from './valid-request.ts'
@@ -78,50 +80,77 @@ const checked = (provider: Provider): Provider => {
 const repairing = (adapter: Adapter, provider: Provider, spec: ModelSpec, log: (line: object) => void): ModelClient => {
 	const refused = new WeakSet<Block>()
 	const bad = new WeakSet<Message>()
+	const pictures = pictureMender()
 	return {
 		async *stream(request, signal) {
-			let [unbound, neutralised] = [false, false]
+			let [unbound, neutralised, learned] = [false, false, 0]
+			const pictureRounds = pictures.begin()
 			// Once dropped, thinking stays dropped: what came after it is bound to the history without it.
 			if (request.stripThinking) refuse(request.messages, refused)
+
+			/** What is done about a failure, in words, or undefined when nothing can be. */
+			function mendFor(error: ModelFailure, messages: Message[], named: number | undefined): string | undefined {
+				if (error.thinkingBinding && !unbound) {
+					unbound = true
+					refuse(request.messages, refused)
+					return 'The provider refused earlier thinking (the history before it has changed); the request goes on without it.'
+				}
+				const { quirks } = adapter
+				const sent = imagesIn(messages).length
+				if (sent > 0) {
+					if (learned < 2 && learnImages(quirks, error, sent)) {
+						learned++
+						const model = `${provider.name}/${spec.id}`
+						return quirks.images === false
+							? `${model} takes no images: their names are sent instead. (${error.message})`
+							: `${model} takes ${quirks.maxImages} images at most; older ones are left out.`
+					}
+					const without = pictureRounds.next(error, messages, named)
+					if (without !== undefined) return without
+				}
+				if (error.badMessage === undefined || error.code !== 'invalid_request' || neutralised) return undefined
+				neutralised = true
+				bad.add(request.messages[error.badMessage]!)
+				return `The provider refused message ${error.badMessage + 1} of the conversation; it is sent as plain words. (${error.message})`
+			}
+
 			for (;;) {
+				const { quirks } = adapter
 				const { messages, origin } = validate(request.messages, {
 					provider: provider.name,
 					model: spec.id,
-					shortIds: adapter.quirks.shortIds ?? false,
+					shortIds: quirks.shortIds ?? false,
 					refused,
 					bad,
+					images: {
+						taken: spec.images !== false && quirks.images !== false,
+						...(quirks.maxImages !== undefined && { max: quirks.maxImages }),
+						refused: pictures.refused,
+					},
 				})
-				let mend: ModelEvent | undefined
+				let mend: string | undefined
 				for await (const event of adapter.attempt(request, messages, signal)) {
 					if (event.type !== 'error') {
+						if (event.type === 'end') pictures.taken(messages)
 						yield event
 						continue
 					}
 					const { error } = event
-					if (error.badMessage !== undefined) {
-						const at = origin[error.badMessage] ?? -1
+					const named = error.badMessage
+					if (named !== undefined) {
+						const at = origin[named] ?? -1
 						if (at >= 0) error.badMessage = at
 						else delete error.badMessage
 					}
-					if (error.thinkingBinding && !unbound) {
-						unbound = true
-						refuse(request.messages, refused)
-						mend = {
-							type: 'notice',
-							text: 'The provider refused earlier thinking (the history before it has changed); the request goes on without it.',
-						}
-					} else if (error.badMessage !== undefined && error.code === 'invalid_request' && !neutralised) {
-						neutralised = true
-						bad.add(request.messages[error.badMessage]!)
-						mend = {
-							type: 'notice',
-							text: `The provider refused message ${error.badMessage + 1} of the conversation; it is sent as plain words. (${error.message})`,
-						}
-					} else yield event
+					mend = mendFor(error, messages, named)
+					if (mend === undefined) {
+						pictureRounds.giveUp(error)
+						yield event
+					}
 				}
-				if (!mend) return
+				if (mend === undefined) return
 				log({ mended: mend })
-				yield mend
+				yield { type: 'notice', text: mend }
 			}
 		},
 	}

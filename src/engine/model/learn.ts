@@ -40,6 +40,7 @@ export function learnOpenai(quirks: ProviderQuirks, failure: ModelFailure, sent:
 	if (/reasoning_effort|\beffort\b|\breasoning\b/.test(text) && quirks.effort !== 'none') return set('effort', 'none')
 	if (refused('prompt_cache_key', text)) return set('cacheKey', false)
 	if (refused('cache_control', text)) return set('cacheMarks', false)
+	if (/unexpected role .{0,3}user.{0,20}after role .{0,3}tool/i.test(text)) return set('wordAfterTools', true)
 	if (/tool.?call.?id.{0,120}(length of 9|9 characters)/i.test(text)) return set('shortIds', true)
 	if (
 		/content.{0,60}(null|none|missing|required|must be a (valid )?string|should be a valid string|cannot be (empty|blank))|(null|missing|empty) content/i.test(

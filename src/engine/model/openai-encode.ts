@@ -1,5 +1,5 @@
 // Garuda's request as a Chat Completions body, in the dialect of the server. Pure: the same history gives the same bytes.
-import type { Block, Effort, Json, Message, ModelRequest, ModelSpec } from '../types.ts'
+import type { Block, Effort, Image, Json, Message, ModelRequest, ModelSpec } from '../types.ts'
 import type { ProviderQuirks } from './provider.ts'
 
 type Wire = { [key: string]: Json }
@@ -10,7 +10,10 @@ export interface OpenaiBody {
 	origin: number[]
 }
 
-/** `messages` are already valid (validRequest). One system message, first; tool results as messages of their own, before the user's words. */
+/**
+ * `messages` are already valid (validRequest). One system message, first; tool results as messages of their own, before the
+ * user's words. A tool's message holds text only, so its pictures go at the head of the user's message behind all of them.
+ */
 export function encodeOpenai(
 	request: ModelRequest,
 	messages: Message[],
@@ -24,7 +27,7 @@ export function encodeOpenai(
 		origin.push(-1)
 	}
 	messages.forEach((message, i) => {
-		const items = message.role === 'assistant' ? [assistant(message, quirks)] : user(message)
+		const items = message.role === 'assistant' ? [assistant(message, quirks)] : user(message, quirks)
 		for (const item of items) {
 			wire.push(item)
 			origin.push(i)
@@ -33,6 +36,10 @@ export function encodeOpenai(
 	const last = wire[wire.length - 1]
 	if (quirks.cacheMarks && last && typeof last.content === 'string' && last.content)
 		last.content = marked(last.content, quirks)
+	else if (quirks.cacheMarks && last && Array.isArray(last.content)) {
+		const part = last.content.at(-1) as Wire
+		last.content[last.content.length - 1] = { ...part, cache_control: { type: 'ephemeral' } }
+	}
 	const max = Math.min(request.maxOutput, quirks.maxOutput ?? Number.POSITIVE_INFINITY)
 	const effort = request.effort && effortFor(request.effort, spec)
 	return {
@@ -81,14 +88,36 @@ const textOf = (blocks: Block[]): string =>
 		.map((block) => block.text)
 		.join('\n\n')
 
-const user = (message: Message): Wire[] => {
-	const items: Wire[] = message.blocks
-		.filter((block) => block.type === 'tool_result')
-		.map((block) => ({ role: 'tool', tool_call_id: block.callId, content: block.text }))
-	const text = textOf(message.blocks)
-	if (text) items.push({ role: 'user', content: text })
+const user = (message: Message, quirks: ProviderQuirks): Wire[] => {
+	const results = message.blocks.filter((block) => block.type === 'tool_result')
+	const items: Wire[] = results.map((block) => ({ role: 'tool', tool_call_id: block.callId, content: block.text }))
+	const content = userContent(
+		results.flatMap((block) => block.images ?? []),
+		message.blocks,
+	)
+	if (content === null) return items
+	if (items.length > 0 && quirks.wordAfterTools) items.push({ role: 'assistant', content: 'I have the results.' })
+	items.push({ role: 'user', content })
 	return items
 }
+
+/** A plain string where there are only words: some servers take nothing else. Null when there is nothing to say. */
+const userContent = (shown: Image[], blocks: Block[]): Json => {
+	if (shown.length === 0 && !blocks.some((block) => block.type === 'image')) return textOf(blocks) || null
+	const parts: Json[] = []
+	if (shown.length > 0) parts.push(textPart(`Shown by the tools: ${shown.map((image) => image.label).join('; ')}`))
+	parts.push(...shown.map(imagePart))
+	for (const block of blocks)
+		if (block.type === 'image') parts.push(imagePart(block))
+		else if (block.type === 'text') parts.push(textPart(block.text))
+	return parts
+}
+
+const textPart = (text: string): Json => ({ type: 'text', text })
+const imagePart = ({ mime, data }: Image): Json => ({
+	type: 'image_url',
+	image_url: { url: `data:${mime};base64,${data}` },
+})
 
 const assistant = (message: Message, quirks: ProviderQuirks): Wire => {
 	const calls = message.blocks.filter((block) => block.type === 'tool_call')

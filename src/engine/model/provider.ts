@@ -33,6 +33,12 @@ export interface ProviderQuirks {
 	cacheMarks?: boolean
 	/** The most output tokens the server takes in a request. */
 	maxOutput?: number
+	/** False: the server takes no pictures. */
+	images?: boolean
+	/** The most pictures in a request. */
+	maxImages?: number
+	/** A user's message must not follow a tool's: a word of the assistant goes between. */
+	wordAfterTools?: boolean
 	/** Anthropic form: leave thinking parameters out. */
 	noThinking?: boolean
 }
@@ -127,8 +133,8 @@ export function quirksFor(provider: Provider, model: string): ProviderQuirks {
 		known = { reasoning: 'reasoning_details', effort: 'reasoning', cacheMarks: /^(anthropic|qwen)\//.test(model) }
 	else if (is('deepseek.com') || is('moonshot.ai') || is('moonshot.cn') || is('z.ai') || is('bigmodel.cn'))
 		known = { reasoning: 'reasoning_content' }
-	else if (is('mistral.ai')) known = { shortIds: true, effort: 'none' }
-	else if (is('groq.com')) known = { maxTokens: 'max_completion_tokens' }
+	else if (is('mistral.ai')) known = { shortIds: true, effort: 'none', maxImages: 8, wordAfterTools: true }
+	else if (is('groq.com')) known = { maxTokens: 'max_completion_tokens', maxImages: 5 }
 	return {
 		maxTokens: 'max_tokens',
 		systemRole: 'system',

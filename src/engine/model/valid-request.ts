@@ -1,6 +1,7 @@
 // The last stop before a wire: history as it is stored becomes history that the target takes. Pure; runs before every request.
 import { wellFormed } from '../text.ts'
 import type { Block, Message } from '../types.ts'
+import { type ImageRules, type Selection, selectImages } from './images.ts'
 
 /** What the request goes to. */
 export interface Target {
@@ -14,6 +15,8 @@ export interface Target {
 	refused?: WeakSet<Block>
 	/** Messages that were refused before: only plain words of them go. */
 	bad?: WeakSet<Message>
+	/** What it does with pictures; default: it takes them. */
+	images?: ImageRules
 }
 
 type Call = Extract<Block, { type: 'tool_call' }>
@@ -27,7 +30,7 @@ const goOn = 'Go on.'
 /**
  * Messages that any target takes: a user's first and last, roles in turn, no empty text, each call followed by exactly one
  * result (in order; a missing one is `cancelled`), no result without its call, unique ids of the allowed form, valid Unicode,
- * thinking and opaque blocks only of the target itself. Pairing goes by position, so an id used again later is its own call.
+ * thinking and opaque blocks only of the target itself, pictures as the target takes them. Pairing goes by position, so an id used again later is its own call.
  * The given messages are not changed; blocks that need no change are the same objects.
  */
 export const validRequest = (messages: Message[], target: Target): Message[] => validate(messages, target).messages
@@ -36,8 +39,12 @@ export const validRequest = (messages: Message[], target: Target): Message[] => 
 export function validate(messages: Message[], target: Target): { messages: Message[]; origin: number[] } {
 	const merged: Message[] = []
 	const from: number[] = []
+	const pictures = selectImages(messages, target.images ?? { taken: true })
 	messages.forEach((message, i) => {
-		const blocks = message.blocks.flatMap((block) => cleaned(block, message, target))
+		const moved = i < pictures.changedUpTo
+		const blocks = message.blocks.flatMap((block) =>
+			block.type === 'thinking' && moved ? [] : cleaned(block, message, target, pictures),
+		)
 		if (!blocks.length) return
 		const last = merged[merged.length - 1]
 		if (last?.role === message.role) last.blocks.push(...blocks)
@@ -107,7 +114,7 @@ export function validate(messages: Message[], target: Target): { messages: Messa
 	return { messages: out, origin }
 }
 
-const cleaned = (block: Block, message: Message, target: Target): Block[] => {
+const cleaned = (block: Block, message: Message, target: Target, pictures: Selection): Block[] => {
 	const bad = target.bad?.has(message) ?? false
 	switch (block.type) {
 		case 'text': {
@@ -134,7 +141,22 @@ const cleaned = (block: Block, message: Message, target: Target): Block[] => {
 			if (message.role !== 'user') return []
 			const text = bad ? '(The provider refused this result; it was left out.)' : wellFormed(block.text)
 			const filled = text.trim() === '' ? emptyResult : text
-			return [filled === block.text ? block : { ...block, text: filled }]
+			if (!block.images) return [filled === block.text ? block : { ...block, text: filled }]
+			// A failed result carries words only.
+			const { images, ...rest } = block
+			const [sent, lines] = [[] as typeof images, [] as string[]]
+			for (const image of images) {
+				const line = pictures.leftOut(image)
+				if (line !== null) lines.push(line)
+				else if (!bad && block.status === 'ok') sent.push(image)
+			}
+			if (sent.length === images.length && filled === block.text) return [block]
+			return [{ ...rest, text: [filled, ...lines].join('\n'), ...(sent.length > 0 && { images: sent }) }]
+		}
+		case 'image': {
+			if (message.role !== 'user') return []
+			const line = bad ? '(The provider refused this image; it was left out.)' : pictures.leftOut(block)
+			return [line === null ? block : { type: 'text', text: line }]
 		}
 		default:
 			return []
