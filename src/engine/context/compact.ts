@@ -275,6 +275,7 @@ function asText(messages: readonly Message[], chars: number): Message {
 		message.blocks.flatMap((block) => {
 			if (block.type === 'text') return [`[${message.role}] ${block.text}`]
 			if (block.type === 'tool_call') return [`[call ${block.name}] ${cutHead(JSON.stringify(block.input), 600)}`]
+			if (block.type === 'image') return [`[${message.role}] [image: ${oneLine(block.label)}]`]
 			if (block.type === 'tool_result') return [`[result ${block.status}] ${cutHead(block.text, 1200)}`]
 			return []
 		}),

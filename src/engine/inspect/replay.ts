@@ -118,7 +118,7 @@ async function replayTurn(
 			spec,
 			system: o.header.system,
 			tools: o.header.tools as unknown as ToolSpec[],
-			gate: recordedGate(tape, emit),
+			gate: recordedGate(tape, history, emit),
 			history,
 			compaction: recordedCompaction(tape, history),
 			budget: new RecordedBudget(tape),
@@ -212,7 +212,7 @@ function recordedModel(tape: Tape, stop: AbortController): ModelClient {
 }
 
 /** Answers each call with the record's result; nothing is decided, asked or run. */
-function recordedGate(tape: Tape, emit: (event: AgentEvent) => void): Gate {
+function recordedGate(tape: Tape, history: History, emit: (event: AgentEvent) => void): Gate {
 	return {
 		parallel: () => false,
 		async invoke(call): Promise<Outcome> {
@@ -228,6 +228,7 @@ function recordedGate(tape: Tape, emit: (event: AgentEvent) => void): Gate {
 				if (!tape.exhausted) tape.diverge(describe(entry), `a result of the call ${name} (${call.id})`)
 				return { status: 'cancelled', text: 'No result was recorded.', name, key: info.key, cancelTurn: true }
 			}
+			if (result.images) history.showBeside(call.id, result.images)
 			emit({ type: 'tool_result', callId: call.id, name, status: result.status, text: result.text })
 			const after = tape.peek(1)
 			const last = blocks.findLast((block) => block.type === 'tool_result') === result

@@ -43,6 +43,7 @@ export function toMarkdown(
 				else {
 					turn++
 					parts.push(`## You${undone.has(turn) ? ' (undone)' : ''}`, safeMarkdown(record.prompt))
+					parts.push(...labels(record.message))
 				}
 				break
 			case 'assistant':
@@ -74,6 +75,10 @@ export function toMarkdown(
 
 const texts = (message: Message): string[] =>
 	message.blocks.flatMap((block) => (block.type === 'text' ? [safeMarkdown(block.text)] : []))
+
+/** Pictures by their labels only. */
+const labels = (message: Message): string[] =>
+	message.blocks.flatMap((block) => (block.type === 'image' ? [`*Image: ${safeLine(block.label)}*`] : []))
 
 const calls = (message: Message): string[] =>
 	message.blocks.flatMap((block) => {

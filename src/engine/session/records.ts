@@ -1,4 +1,5 @@
 // Lines of a journal: a record made safe to write, and a line from a file checked before anything believes it.
+import { imageLine, soundImage } from '../files/image.ts'
 import type { SessionHeader, SessionRecord } from '../ports.ts'
 
 /** Stands in `records` where a line could not be read, so that what needs every line (undo) knows that one is missing. */
@@ -35,7 +36,14 @@ function validBlock(block: unknown): boolean {
 				(block.badInput === undefined || isText(block.badInput))
 			)
 		case 'tool_result':
-			return isText(block.callId) && isText(block.text) && statuses.has(block.status as string)
+			return (
+				isText(block.callId) &&
+				isText(block.text) &&
+				statuses.has(block.status as string) &&
+				(block.images === undefined || Array.isArray(block.images))
+			)
+		case 'image':
+			return true
 		case 'opaque':
 			return isText(block.provider)
 		default:
@@ -90,7 +98,32 @@ export function parseLine(line: string): SessionRecord | { bad: string } {
 	const shape = Object.hasOwn(shapes, value.type) ? shapes[value.type] : undefined
 	if (shape && !(shape(value) && (value.type === 'start' || isNumber(value.time))))
 		return { bad: `is no whole "${value.type}" record` }
+	if (mayHoldImages.test(line)) for (const message of messagesOf(value)) wholeImages(message)
 	return value as SessionRecord
+}
+
+const mayHoldImages = /"type":"image"|"images":\[/
+
+/** The messages that a record holds; none for a record that holds none. */
+const messagesOf = (record: Obj): { blocks: Obj[] }[] =>
+	[record.message, ...(Array.isArray(record.messages) ? record.messages : [])].filter(validMessage) as {
+		blocks: Obj[]
+	}[]
+
+const lost = 'It is missing or damaged in the stored session.'
+
+/** Pictures that cannot be read any more become their label: the words around them stay, and the session stays sendable. */
+function wholeImages(message: { blocks: Obj[] }): void {
+	message.blocks = message.blocks.map((block) => {
+		if (block.type === 'image' && !soundImage(block)) return { type: 'text', text: imageLine(block.label, lost) }
+		if (block.type !== 'tool_result' || !Array.isArray(block.images)) return block
+		const { images, ...rest } = block
+		const broken = block.images.filter((one) => !soundImage(one))
+		if (broken.length === 0) return block
+		const whole = block.images.filter(soundImage)
+		const lines = broken.map((one) => imageLine(isObj(one) ? one.label : undefined, lost))
+		return { ...rest, text: [rest.text, ...lines].join('\n'), ...(whole.length > 0 ? { images: whole } : {}) }
+	})
 }
 
 /** The header out of the first record, or null. */
@@ -102,10 +135,16 @@ export const headerOf = (record: SessionRecord | Damaged | undefined): SessionHe
 
 /**
  * A copy of a record with every string redacted. A provider's raw block that redaction would change is left out: it
- * only has worth unchanged.
+ * only has worth unchanged. The base64 of a picture in a message is kept as it is when the picture is sound: a text that
+ * stands in a picture's place, or anywhere else, is redacted.
  */
 export function scrub(record: SessionRecord, redact: (text: string) => string): SessionRecord {
 	let changes = 0
+	const pictures = new Set<unknown>(
+		messagesOf(record as unknown as Obj)
+			.flatMap(({ blocks }) => blocks.flatMap((block) => (block.type === 'image' ? block : (block.images ?? []))))
+			.filter(soundImage),
+	)
 	const text = (value: string): string => {
 		const clean = redact(value)
 		if (clean !== value) changes++
@@ -121,7 +160,7 @@ export function scrub(record: SessionRecord, redact: (text: string) => string): 
 			if (item === undefined) continue
 			const name = key.length < 8 ? key : text(key)
 			const here = changes
-			const walked = walk(item)
+			const walked = name === 'data' && pictures.has(value) ? item : walk(item)
 			if (name === 'raw' && changes !== here) {
 				if (value.type === 'thinking' || value.type === 'opaque') return undefined
 				continue

@@ -10,6 +10,8 @@ export interface Listed {
 	window?: number
 	maxOutput?: number
 	price?: Price
+	/** Whether it takes pictures, when the list says. */
+	images?: boolean
 	/** Milliseconds; 0 when it does not say. */
 	created: number
 }
@@ -58,6 +60,20 @@ const talks = (entry: Entry): boolean => {
 	return entry.active !== false && entry.archived !== true
 }
 
+/** Whether an entry says that its model takes pictures: by kinds of input (OpenRouter), by capabilities, by its type (LM Studio). */
+function readImages(entry: Entry): boolean | undefined {
+	const inputs = object(entry.architecture)?.input_modalities ?? entry.input_modalities
+	if (Array.isArray(inputs)) return inputs.includes('image')
+	const { capabilities } = entry
+	// llama.cpp and Ollama list what there is.
+	if (Array.isArray(capabilities)) return capabilities.includes('vision') || capabilities.includes('multimodal')
+	const named = object(capabilities)
+	if (typeof named?.vision === 'boolean') return named.vision
+	const supported = object(named?.image_input)?.supported ?? entry.supports_image_in
+	if (typeof supported === 'boolean') return supported
+	return entry.type === 'vlm' ? true : entry.type === 'llm' ? false : undefined
+}
+
 function read(entry: Entry, id: string, today: string): Listed {
 	const top = object(entry.top_provider)
 	const meta = object(entry.meta)
@@ -78,6 +94,7 @@ function read(entry: Entry, id: string, today: string): Listed {
 		entry.max_tokens,
 	)
 	const price = readPrice(object(entry.pricing), today)
+	const images = readImages(entry)
 	const title =
 		typeof entry.display_name === 'string' ? entry.display_name : typeof entry.name === 'string' ? entry.name : ''
 	const created = typeof entry.created === 'number' ? entry.created * 1000 : Date.parse(String(entry.created_at ?? ''))
@@ -87,6 +104,7 @@ function read(entry: Entry, id: string, today: string): Listed {
 		...(window !== undefined && window >= 1024 ? { window } : {}),
 		...(maxOutput === undefined ? {} : { maxOutput }),
 		...(price ? { price } : {}),
+		...(images === undefined ? {} : { images }),
 		created: Number.isFinite(created) ? created : 0,
 	}
 }
@@ -142,5 +160,6 @@ export function factsOf(provider: string, listed: Listed, local: boolean): Parti
 	if (spec.window === null && listed.maxOutput !== undefined && !local)
 		facts.maxOutput = Math.min(listed.maxOutput, 32_000, Math.max(1024, Math.floor((listed.window ?? 128_000) / 4)))
 	if (spec.price === null && listed.price) facts.price = listed.price
+	if (spec.images === undefined && listed.images !== undefined) facts.images = listed.images
 	return facts
 }
