@@ -1,6 +1,6 @@
 // The library: what a front end, or a program that embeds Garuda, imports. Light by itself; rooms load when they are used.
 import { unified, unifiedParts } from './files/unified.ts'
-import type { FileChange, Json } from './types.ts'
+import type { FileChange, Image, Json } from './types.ts'
 
 export type {
 	EngineOptions,
@@ -39,6 +39,7 @@ export type {
 	Effect,
 	Effort,
 	FileChange,
+	Image,
 	Json,
 	Message,
 	Mode,
@@ -60,6 +61,13 @@ export const unifiedDiff = (change: FileChange, options: { maxLines?: number } =
 
 /** The parts (hunks) of a change as texts, in the order that `Answer.accepted` counts in. */
 export const diffHunks = (change: FileChange): string[] => unifiedParts(change)
+
+/**
+ * A picture for a prompt from strict base64; `name` begins its label. Rejects with ToolError, in words, for what is no whole
+ * PNG, JPEG, GIF or WebP, or is larger than models take. What the bytes are decides, not what a client says of them.
+ */
+export const imageFromBase64 = async (data: string, name: string): Promise<Image> =>
+	(await import('./files/image.ts')).imageFromBase64(data, name)
 
 /** JSON schemas of the files that people write, for editors and docs. */
 export const schemas = async (): Promise<Record<string, Json>> => {
