@@ -70,6 +70,7 @@ const fileRanks: Record<string, number> = {
 	'session-parts.ts': 7,
 	'undo-stack.ts': 7,
 	'prompt-message.ts': 7,
+	'pictures.ts': 7,
 	'lazy-executor.ts': 7,
 	'origin.ts': 7,
 	'resume-session.ts': 7,
