@@ -42,6 +42,7 @@ const folderRanks: Record<string, number> = {
 	code: 4,
 	web: 4,
 	tools: 5,
+	slash: 7,
 	// services on top of the engine
 	tour: 8,
 	setup: 8,
@@ -79,6 +80,9 @@ const fileRanks: Record<string, number> = {
 	'assemble.ts': 7,
 	'engine.ts': 7,
 	'slash.ts': 7,
+	'commands.ts': 7,
+	'command-prompt.ts': 7,
+	'command-turn.ts': 7,
 	'index.ts': 7,
 }
 

@@ -1,6 +1,6 @@
-// The built-in slash commands in an editor's menu: the shared table without what only a terminal has. Used by the session.
+// The slash commands in an editor's menu: the shared table without what only a terminal has, then the command files. Used by the session.
 import type { AvailableCommand } from '@agentclientprotocol/sdk'
-import { parseSlash, slashCommands } from '../engine/index.ts'
+import { type CommandInfo, oneLine, parseSlash, slashCommands } from '../engine/index.ts'
 
 /** The editor has its own way to each of these. */
 const elsewhere: Record<string, string> = {
@@ -13,15 +13,25 @@ const elsewhere: Record<string, string> = {
 	resume: "Earlier sessions are in your editor's list of threads.",
 }
 
-/** What the menu offers on "/". */
-export const availableCommands = (): AvailableCommand[] =>
-	slashCommands
+/** What the menu offers on "/": the built-in commands, then the person's own and the project's. */
+export const availableCommands = (own: readonly CommandInfo[]): AvailableCommand[] => [
+	...slashCommands
 		.filter((one) => !Object.hasOwn(elsewhere, one.name))
-		.map(({ name, summary, args }) => ({
+		.map(({ name, summary, args }) => entry(name, summary, args)),
+	...own.map(({ name, description, hint, source, path }) =>
+		entry(
 			name,
-			description: summary,
-			...(args === '' ? {} : { input: { hint: args } }),
-		}))
+			oneLine(`${description} (${source === 'user' ? 'yours' : "the project's"}, ${path})`.trim()),
+			oneLine(hint),
+		),
+	),
+]
+
+const entry = (name: string, description: string, hint: string): AvailableCommand => ({
+	name,
+	description,
+	...(hint === '' ? {} : { input: { hint } }),
+})
 
 /** Why a command is not for an editor, or null. */
 export function notHere(line: string): string | null {

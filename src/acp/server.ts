@@ -83,8 +83,9 @@ export function createServer(options: ServerOptions): Server {
 			approver,
 			...(side.buffers ? { ports: { ...base.ports, buffer: (path) => bufferText(approver, params.cwd, path) } } : {}),
 			...(params.additionalDirectories?.length ? { extraDirs: [...params.additionalDirectories] } : {}),
-			// Before a session there is only a form to ask with; without one, what was not agreed to is left out with a notice.
-			consents: side.forms ? 'ask' : 'pinned',
+			// Before a session there is only a form to ask with; without one, what was not agreed to is left out with a notice. In a
+			// prompt (a project's command) there is always a way.
+			consents: side.forms ? 'ask' : 'prompt',
 		})
 		try {
 			const session = await garuda.open(how)

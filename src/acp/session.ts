@@ -80,6 +80,9 @@ export class AcpSession {
 	private readonly calls = new KnownCalls()
 	private readonly mapper: EventMapper
 	private readonly notices: string[]
+	/** Of the menu: as it was last sent, and what was said about files that are not in it. */
+	private menu = ''
+	private readonly told = new Set<string>()
 	private readonly off: () => void
 	/** When it was last used here. */
 	private used: number
@@ -129,9 +132,21 @@ export class AcpSession {
 	}
 
 	/** The menu of slash commands; to be called after the session's request was answered, else editors drop it. */
-	announce(): void {
-		if (!this.closing)
-			this.channel.always({ sessionUpdate: 'available_commands_update', availableCommands: availableCommands() })
+	async announce(): Promise<void> {
+		this.menu = ''
+		await this.refreshMenu()
+	}
+
+	/** Sends the menu where it has changed; a file that is left out is told of once. */
+	private async refreshMenu(): Promise<void> {
+		const { commands, problems } = await this.session.commands()
+		for (const problem of problems) if (!this.told.has(problem)) this.notices.push(problem)
+		for (const problem of problems) this.told.add(problem)
+		const menu = availableCommands(commands)
+		const text = JSON.stringify(menu)
+		if (this.closing || text === this.menu) return
+		this.menu = text
+		this.channel.always({ sessionUpdate: 'available_commands_update', availableCommands: menu })
 	}
 
 	// ------------------------------------------------------------ a prompt
@@ -160,8 +175,11 @@ export class AcpSession {
 		this.mapper.begin()
 		this.usedBefore = this.session.status().usage
 		try {
+			await this.refreshMenu()
 			for (const text of this.notices.splice(0)) this.mapper.notice('warning', text)
-			return { stopReason: await this.work(input, abort.signal) }
+			const stopReason = await this.work(input, abort.signal)
+			await this.refreshMenu()
+			return { stopReason }
 		} catch (error) {
 			this.mapper.settle()
 			if (abort.signal.aborted) return { stopReason: 'cancelled' }
@@ -198,6 +216,8 @@ export class AcpSession {
 		const { reason, error } = await this.session.prompt(input, { signal }).end
 		const ended = this.mapper.settle()
 		if (reason === 'cancelled') return this.cancelled(ended)
+		// A command file that was stopped is an answer to the person, not a fault of the request.
+		if (reason === 'error' && error?.code === 'command') return this.say(error.message)
 		if (reason === 'error') throw turnError(error ?? { code: 'internal', message: 'The turn failed.' })
 		const words = reason === 'refusal' && error ? error.message : stopWords[reason]
 		if (words) this.channel.line(words)
@@ -214,7 +234,10 @@ export class AcpSession {
 			}
 			case 'prompt':
 				if (result.text) this.channel.line(result.text)
-				return this.turn({ ...input, text: result.prompt }, signal)
+				return this.turn(
+					{ ...input, text: result.prompt, ...(result.command ? { command: result.command } : {}) },
+					signal,
+				)
 			default:
 				return this.say('This command is for the terminal; your editor has its own way to do it.')
 		}

@@ -90,7 +90,7 @@ export class JsonMessages {
 	}
 
 	/** The first line. */
-	init(session: Session): string {
+	init(session: Session, own: readonly string[] = []): string {
 		this.session = session
 		this.id = session.id
 		const status = session.status()
@@ -105,7 +105,7 @@ export class JsonMessages {
 			tools: session.tools,
 			model: session.model,
 			permissionMode: mode,
-			slash_commands: this.o.slashCommands,
+			slash_commands: [...this.o.slashCommands, ...own],
 			// Before the first command nothing is known of the sandbox, and then nothing is said.
 			...(sandbox === null ? {} : { sandbox_enabled: sandbox }),
 			additional_directories: status.extraDirs,

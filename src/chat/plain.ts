@@ -257,7 +257,10 @@ export async function chat(o: ChatOptions): Promise<number> {
 				return result.input ?? ''
 			case 'prompt':
 				if (result.text) say(result.text)
-				await show((signal) => session!.prompt(result.prompt, { signal }))
+				await show((signal) => {
+					const command = result.command ? { command: result.command } : {}
+					return session!.prompt({ text: result.prompt, ...command }, { signal })
+				})
 				return ''
 			case 'confirm':
 				if (await confirm(result.question)) return apply(await result.yes())
@@ -308,6 +311,8 @@ export async function chat(o: ChatOptions): Promise<number> {
 			dim(`${oneLine(next.root)}  (/help lists the commands; Ctrl-C stops a turn, twice leaves)`)
 		}
 		for (const notice of next.notices) out.line(renderer.notice('warning', notice).trimEnd())
+		// A command file that is left out is never missing without a word.
+		for (const problem of (await next.commands()).problems) out.line(renderer.notice('warning', problem).trimEnd())
 		if (resumed) past(next)
 		next.onEvent((event) => {
 			// A turn's events come by the turn.

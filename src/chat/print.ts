@@ -6,6 +6,7 @@ import {
 	type OpenOptions,
 	type PromptInput,
 	type Session,
+	slashPrompt,
 	type TurnEnd,
 	UserError,
 } from '../engine/index.ts'
@@ -45,7 +46,8 @@ export interface PrintOptions {
 
 /** How one kind of output shows a run; every method may write, none reads. */
 interface Sink {
-	opened(session: Session): void
+	/** `own`: names of the command files. */
+	opened(session: Session, own: readonly string[]): void
 	event(event: AgentEvent): void
 	ended(end: TurnEnd): void
 	/** What failed outside a turn. The thrower prints it on stderr too. */
@@ -90,16 +92,19 @@ export async function print(o: PrintOptions): Promise<number> {
 		if (abort.signal.aborted) throw new UserError('The run was stopped before it began.')
 		session = await openSession(garuda, await o.open())
 		for (const notice of session.notices) say(notice)
-		sink.opened(session)
-		if (one !== null) worse(await turn(session, one))
+		sink.opened(session, o.format === 'text' ? [] : (await session.commands()).commands.map((one) => one.name))
+		if (one !== null)
+			worse(await turn(session, await withCommand(session, one, o.prompt?.trim() ? o.prompt : undefined)))
 		else {
 			let number = 0
 			for await (const line of readLines(io, abort.signal)) {
 				number++
 				if (line.trim() === '') continue
-				let text: string
+				let input: PromptInput
 				try {
-					text = promptOfLine(line, number)
+					const read: PromptInput | string = promptOfLine(line, number)
+					const prompt: PromptInput = typeof read === 'string' ? { text: read } : read
+					input = await withCommand(session, prompt, prompt.text)
 				} catch (error) {
 					if (!(error instanceof UserError)) throw error
 					sink.failed(error)
@@ -107,7 +112,7 @@ export async function print(o: PrintOptions): Promise<number> {
 					worse(1)
 					continue
 				}
-				worse(await turn(session, text))
+				worse(await turn(session, input))
 				if (abort.signal.aborted) break
 			}
 			if (number === 0 && !abort.signal.aborted)
@@ -150,6 +155,15 @@ export async function print(o: PrintOptions): Promise<number> {
 /** What a script learns from a turn's end. */
 export const exitCode = (end: TurnEnd): number =>
 	end.reason === 'cancelled' ? 130 : end.reason !== 'done' ? 1 : end.denials.length > 0 ? 3 : 0
+
+/**
+ * The prompt, or the command file that its task names. `task` is what the caller wrote itself: what is piped in is never a command.
+ * UserError for a command that there is not.
+ */
+async function withCommand(session: Session, prompt: PromptInput, task: string | undefined): Promise<PromptInput> {
+	const command = task === undefined ? null : await slashPrompt(session, task)
+	return command ? { ...prompt, ...command } : prompt
+}
 
 async function promptOf(o: PrintOptions, say: (text: string) => void, signal: AbortSignal): Promise<PromptInput> {
 	const patience = o.patienceMs === undefined ? {} : { patienceMs: o.patienceMs }
@@ -248,7 +262,7 @@ function jsonSink(o: PrintOptions, out: Output): Sink {
 		write(line)
 	}
 	return {
-		opened: (session) => write(messages.init(session)),
+		opened: (session, own) => write(messages.init(session, own)),
 		event: (event) => write(messages.event(event)),
 		ended: (end) => {
 			if (o.inputLines || !failed) result(messages.result(end))

@@ -53,8 +53,11 @@ export interface EngineOptions {
 	tmpdir?: string
 	/** Models that are no provider's, by name (`tour`, `scripted`): chosen only when asked for by that name. */
 	clients?: Record<string, () => Promise<{ client: ModelClient; spec: ModelSpec }>>
-	/** Questions about a project's own configuration at `open`: asked, or (default) only what was agreed to before counts. */
-	consents?: 'ask' | 'pinned'
+	/**
+	 * Questions about a project's own configuration: asked, at `open` too; asked only during a prompt (its commands); or
+	 * (default) only what was agreed to before counts.
+	 */
+	consents?: 'ask' | 'prompt' | 'pinned'
 	/** The managed policy file; default by platform. */
 	managedPolicy?: string
 	/** Around every model's client, for recording a run. */
@@ -160,6 +163,25 @@ export interface Status {
 	turns: number
 }
 
+/** A slash command that is a Markdown file. Texts come from the file; show them safely. */
+export interface CommandInfo {
+	/** `name`, or `folder:name`. */
+	name: string
+	/** Its front matter's, or its first line. */
+	description: string
+	/** Its arguments as the file describes them; empty when it does not. */
+	hint: string
+	source: 'user' | 'project'
+	/** `~/…` for the user's, relative to the root for the project's. */
+	path: string
+}
+
+export interface CommandList {
+	commands: CommandInfo[]
+	/** What was left out and why, one sentence each. */
+	problems: string[]
+}
+
 /** One conversation in one root. One prompt at a time: a second throws UserError. */
 export interface Session {
 	readonly id: string
@@ -169,7 +191,10 @@ export interface Session {
 	readonly tools: readonly string[]
 	/** Notices of the start (ignored settings, no sandbox), in order; the front end shows them once. */
 	readonly notices: readonly string[]
+	/** With `input.command` a command file is run first (consent, its commands and files); what stops it ends the turn with the code `command`. */
 	prompt(input: PromptInput | string, options?: PromptOptions): Turn
+	/** The command files of the user and the project, read anew. Never throws. */
+	commands(): Promise<CommandList>
 	/** A command of the user's own (`!command`): a bash call through the same gate; its output goes to the model with the next prompt. */
 	shell(command: string, options?: { signal?: AbortSignal }): Turn
 	setMode(mode: Mode): Promise<void>

@@ -3,6 +3,8 @@ import { unified, unifiedParts } from './files/unified.ts'
 import type { FileChange, Image, Json } from './types.ts'
 
 export type {
+	CommandInfo,
+	CommandList,
 	EngineOptions,
 	Garuda,
 	ModelInfo,
@@ -26,6 +28,7 @@ export {
 	type SlashContext,
 	type SlashResult,
 	slashCommands,
+	slashPrompt,
 } from './slash.ts'
 export { clip, cutHead, cutTail, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
 export type {

@@ -1,7 +1,8 @@
 // One open conversation: prompts become turns, turns become records, and every change can be taken back. Between a front end and the turn.
-import type { Profile, PromptOptions, Session, Status, Turn, UndoResult } from './api.ts'
+import type { CommandList, Profile, PromptOptions, Session, Status, Turn, UndoResult } from './api.ts'
 import { TokenBudget } from './budget.ts'
 import { Channel } from './channel.ts'
+import type { FileText } from './command-turn.ts'
 import { type Compaction, createCompaction } from './context/compact.ts'
 import { messageOf, UserError } from './errors.ts'
 import { imageLine, soundImage } from './files/image.ts'
@@ -137,7 +138,9 @@ export class LiveSession implements Session {
 			if (!soundImage(image)) throw new UserError(`${imageLine(image.label)} is damaged and was not sent.`)
 		return this.begin(options.signal, async (signal) => {
 			const check = options.schema === undefined ? undefined : await schemaCheck(options.schema)
-			await this.takeIn(prompt, check ? options.schema : undefined)
+			const file = prompt.command ? await this.commandFile(prompt, prompt.command, signal) : null
+			if (file && 'reason' in file) return file
+			await this.takeIn(prompt, check ? options.schema : undefined, file)
 			return runTurn(
 				{
 					client: this.choice.client,
@@ -185,6 +188,32 @@ export class LiveSession implements Session {
 		})
 	}
 
+	async commands(): Promise<CommandList> {
+		const commands = await this.p.commands()
+		return commands ? commands.list() : { commands: [], problems: [] }
+	}
+
+	/** A command file's text for the model, or the end of a turn that it stopped. */
+	private async commandFile(prompt: PromptInput, command: { name: string; args: string }, signal: AbortSignal) {
+		const { fileTurn } = await import('./command-turn.ts')
+		const began = this.p.clock.now()
+		return fileTurn(command, {
+			commands: await this.p.commands(),
+			trust: this.p.trust(),
+			root: this.root,
+			state: this.p.state,
+			signal,
+			id: `command-${began.toString(36)}`,
+			elapsed: () => this.p.clock.now() - began,
+			invoke: (call) => this.gate.invoke(call, signal),
+			files: this.p.gate.files,
+			permit: (resolved) => this.permitRead(resolved),
+			note: (text) => this.note(text),
+			begin: (text) => this.open(prompt.text, text),
+			told: (text) => this.log.append(this.said(text), { type: 'note' }),
+		})
+	}
+
 	/** The frame of every turn: one at a time, snapshots around it, a record at its end. */
 	private begin(outer: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<TurnEnd>): Turn {
 		if (this.closing) throw new UserError('This session is closed.')
@@ -227,10 +256,11 @@ export class LiveSession implements Session {
 	}
 
 	/** The user's words become a message, redacted before anything is sent or kept. */
-	private async takeIn(prompt: PromptInput, schema: Json | undefined): Promise<void> {
+	private async takeIn(prompt: PromptInput, schema: Json | undefined, file: FileText | null): Promise<void> {
 		const { text, images, notices } = await promptText(
-			prompt,
+			file && prompt.command ? { ...prompt, text: prompt.command.args } : prompt,
 			{
+				...(file ? { instead: file.said } : {}),
 				stopped: this.stopped,
 				newMode: this.modeNow === this.modeTold ? null : this.modeNow,
 				...(schema === undefined ? {} : { schema }),
@@ -246,6 +276,7 @@ export class LiveSession implements Session {
 		this.tellImages(images)
 		this.modeTold = this.modeNow
 		this.stopped = false
+		if (file?.begun) return this.log.append(this.said(this.p.redactor.redact(text), images), { type: 'note' })
 		// A record with no prompt would be no turn: context or pictures alone are named by their label.
 		const words = prompt.text.trim() || (prompt.context?.[0]?.label ?? images[0]?.label ?? '…')
 		await this.open(words, this.p.redactor.redact(text), images)
@@ -265,12 +296,14 @@ export class LiveSession implements Session {
 		const words = this.p.redactor.redact(prompt)
 		this.undoStack.mark(words)
 		if (this.title === null) await this.setTitle(words)
+		await this.log.append(this.said(text, images), { type: 'user', prompt: words })
+	}
+
+	/** A message of the user's; `text` is redacted. */
+	private said(text: string, images: readonly Image[] = []): Message {
 		const { redactor } = this.p
 		const pictures = images.map((image): Block => ({ type: 'image', ...image, label: redactor.redact(image.label) }))
-		await this.log.append(
-			{ role: 'user', blocks: [...pictures, { type: 'text', text }] },
-			{ type: 'user', prompt: words },
-		)
+		return { role: 'user', blocks: [...pictures, { type: 'text', text }] }
 	}
 
 	private answers() {

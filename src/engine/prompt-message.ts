@@ -11,6 +11,8 @@ export interface PromptState {
 	newMode: Mode | null
 	/** The JSON schema that the answer must fit. */
 	schema?: Json
+	/** What goes to the model in the place of the prompt's text: a command file's, already safe. Mentions are looked for in the text alone. */
+	instead?: string
 }
 
 const notes = {
@@ -33,7 +35,7 @@ export async function promptText(
 	if (state.stopped) parts.push(note(notes.stopped))
 	if (state.newMode) parts.push(note(notes[state.newMode]))
 	const said = neutralise(prompt.text)
-	parts.push(said)
+	parts.push(state.instead ?? said)
 	const { attachments, images, notices } = said.includes('@')
 		? await expandMentions(said, mentions)
 		: { attachments: [], images: [], notices: [] }

@@ -1,6 +1,8 @@
 // What an open session is made of: the parts that assemble.ts brings and live-session.ts runs on. Types only.
 import type { Profile } from './api.ts'
+import type { Commands } from './commands.ts'
 import type { Decider } from './permission/decider.ts'
+import type { TrustStore } from './permission/trust.ts'
 import type { AuditLog, Clock, ModelClient, Redactor, SessionWriter, Tool, ToolState } from './ports.ts'
 import type { Turnmark } from './session/resume.ts'
 import type { GateDeps } from './tools/invoke.ts'
@@ -73,6 +75,10 @@ export interface SessionParts {
 	/** Starts what the first command will need, beside the first request. */
 	warmUp(): void
 	exportText(): Promise<string>
+	/** Loaded when one is asked for; null where there is no folder of commands. */
+	commands(): Promise<Commands | null>
+	/** For one run of a project's command: a no, or a yes for this time, holds for that run alone. */
+	trust(): TrustStore
 	complete(prefix: string): Promise<string[]>
 	onClose(): Promise<void>
 }

@@ -141,6 +141,8 @@ export interface PromptInput {
 	text: string
 	/** Text of embedded context (an editor's selection, stdin): fenced, after the prompt. */
 	context?: { label: string; text: string }[]
+	/** A command file to run in the text's place; `text` is then the line as typed, for lists and records. */
+	command?: { name: string; args: string }
 	/** Pictures that go with the prompt, in the order in which it speaks of them. */
 	images?: Image[]
 }
@@ -160,7 +162,7 @@ export type StopReason =
 export interface Problem {
 	message: string
 	hint?: string
-	/** Stable word for scripts: auth, billing, rate_limit, overloaded, network, timeout, overflow, invalid_request, not_found, refused, internal. */
+	/** Stable word for scripts: command (a command file was stopped), auth, billing, rate_limit, overloaded, network, timeout, overflow, invalid_request, not_found, refused, internal. */
 	code: string
 	status?: number
 	requestId?: string

@@ -1,7 +1,7 @@
 // A scripted Garuda and a fake process for tests of the front end: streams in memory, signals and crashes by hand.
 import { PassThrough, Writable } from 'node:stream'
 import type { InputStream, OutputStream, SignalName, Stdio } from '../../src/chat/stdio.ts'
-import type { Garuda, ModelInfo, OpenOptions, Session, Status, Turn } from '../../src/engine/api.ts'
+import type { CommandList, Garuda, ModelInfo, OpenOptions, Session, Status, Turn } from '../../src/engine/api.ts'
 import { Channel } from '../../src/engine/channel.ts'
 import { UserError } from '../../src/engine/errors.ts'
 import type { Approver, SessionSummary } from '../../src/engine/ports.ts'
@@ -65,6 +65,7 @@ export interface FakeOptions {
 	history?: AgentEvent[]
 	models?: ModelInfo[]
 	diff?: string
+	commands?: CommandList
 }
 
 export interface Fake {
@@ -153,6 +154,7 @@ export function fakeGaruda(script: Script, options: FakeOptions = {}): Fake {
 			tools: ['read_file', 'bash'],
 			notices: options.notices ?? [],
 			prompt: (input, more) => begin(typeof input === 'string' ? { text: input } : input, more?.signal, ''),
+			commands: async () => options.commands ?? { commands: [], problems: [] },
 			shell: (command, more) => begin({ text: command }, more?.signal, '!'),
 			async setMode(next) {
 				fake.calls.push(`mode ${next}`)
