@@ -102,8 +102,7 @@ export async function print(o: PrintOptions): Promise<number> {
 				if (line.trim() === '') continue
 				let input: PromptInput
 				try {
-					const read: PromptInput | string = promptOfLine(line, number)
-					const prompt: PromptInput = typeof read === 'string' ? { text: read } : read
+					const prompt = await promptOfLine(line, number)
 					input = await withCommand(session, prompt, prompt.text)
 				} catch (error) {
 					if (!(error instanceof UserError)) throw error
