@@ -190,7 +190,7 @@ export function createServer(options: ServerOptions): Server {
 				agentInfo: { name: 'garuda', title: 'Garuda', version: options.version },
 				agentCapabilities: {
 					loadSession: true,
-					promptCapabilities: { image: false, audio: false, embeddedContext: true },
+					promptCapabilities: { image: true, audio: false, embeddedContext: true },
 					mcpCapabilities: { http: false, sse: false },
 					sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, additionalDirectories: {} },
 					auth: { logout: {} },
