@@ -29,7 +29,7 @@ import type { ClientSide } from './client-side.ts'
 import { availableCommands, notHere } from './commands.ts'
 import { asRequestError, notNow, RequestError, turnError } from './errors.ts'
 import { configOptions, modeOf, modeState, setOption } from './options.ts'
-import { promptInput } from './prompt.ts'
+import { promptInput, withImages } from './prompt.ts'
 import { replay } from './replay.ts'
 import { fenced } from './tool-calls.ts'
 import { EventMapper } from './updates.ts'
@@ -158,7 +158,7 @@ export class AcpSession {
 	async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
 		if (this.closing) throw RequestError.sessionNotFound(this.id)
 		if (this.running) throw notNow('a prompt is running in this session; wait for its answer, or cancel it first')
-		const input = promptInput(blocks, [this.cwd, this.session.root, ...this.d.extraDirs])
+		const words = promptInput(blocks, [this.cwd, this.session.root, ...this.d.extraDirs])
 		const abort = new AbortController()
 		const stop = (): void => abort.abort()
 		if (signal.aborted) stop()
@@ -175,6 +175,7 @@ export class AcpSession {
 		this.mapper.begin()
 		this.usedBefore = this.session.status().usage
 		try {
+			const input = await withImages(words, blocks)
 			await this.refreshMenu()
 			for (const text of this.notices.splice(0)) this.mapper.notice('warning', text)
 			const stopReason = await this.work(input, abort.signal)
