@@ -2,13 +2,51 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import { oneLine, type PromptInput } from '../engine/index.ts'
+import { type Image, imageFromBase64, oneLine, type PromptInput, ToolError } from '../engine/index.ts'
 import { invalidParams } from './errors.ts'
+
+/** The editor's pictures among the blocks: image blocks, and embedded files that say they are images. Not looked at yet. */
+function pictures(blocks: readonly ContentBlock[]): { data: string; name: string }[] {
+	const found: { data: string; name: string }[] = []
+	for (const block of blocks) {
+		const name = (uri: string | null | undefined) => nameIn(uri) ?? `image ${found.length + 1}`
+		if (block.type === 'image') found.push({ data: block.data, name: name(block.uri) })
+		else if (isPicture(block)) found.push({ data: block.resource.blob, name: name(block.resource.uri) })
+	}
+	return found
+}
+
+type Blob = Extract<ContentBlock, { type: 'resource' }> & { resource: { blob: string; uri: string } }
+const isPicture = (block: ContentBlock): block is Blob =>
+	block.type === 'resource' && 'blob' in block.resource && /^image\//i.test(block.resource.mimeType ?? '')
+
+/** The file's name at the end of an address, for a label. */
+function nameIn(uri: string | null | undefined): string | null {
+	if (!uri || !URL.canParse(uri)) return null
+	const last = new URL(uri).pathname.split('/').at(-1) ?? ''
+	try {
+		return oneLine(decodeURIComponent(last), 120) || null
+	} catch {
+		return oneLine(last, 120) || null
+	}
+}
+
+/** The prompt with its pictures checked. Rejects with -32602 that says which one cannot be sent and why; nothing is sent then. */
+export async function withImages(input: PromptInput, blocks: readonly ContentBlock[]): Promise<PromptInput> {
+	const images: Image[] = []
+	for (const { data, name } of pictures(blocks))
+		try {
+			images.push(await imageFromBase64(data, name))
+		} catch (error) {
+			throw error instanceof ToolError ? invalidParams(error.message) : error
+		}
+	return images.length > 0 ? { ...input, images } : input
+}
 
 /**
  * Text stays text. A link to a file in one of the roots becomes a mention, so the file is attached under the usual rules;
- * any other link stays a name and an address. Embedded text (a selection) is context, like a paste. Throws -32602 for
- * what the agent did not offer to take, and for an empty prompt.
+ * any other link stays a name and an address. Embedded text (a selection) is context, like a paste. Pictures are added by
+ * `withImages`. Throws -32602 for what the agent did not offer to take, and for an empty prompt.
  */
 export function promptInput(blocks: readonly ContentBlock[], roots: readonly string[]): PromptInput {
 	let text = ''
@@ -31,14 +69,18 @@ export function promptInput(blocks: readonly ContentBlock[], roots: readonly str
 			case 'resource': {
 				const { resource } = block
 				add(`[${oneLine(resource.uri, 2000)}]`)
+				if (isPicture(block)) break
 				if ('text' in resource) context.push({ label: oneLine(resource.uri, 2000), text: resource.text })
 				else add('(binary content, left out)')
 				break
 			}
+			case 'image':
+				break
 			default:
 				throw invalidParams(`this agent takes no ${block.type} in a prompt`)
 		}
-	if (text.trim() === '' && context.length === 0) throw invalidParams('the prompt is empty')
+	if (text.trim() === '' && context.length === 0 && pictures(blocks).length === 0)
+		throw invalidParams('the prompt is empty')
 	return { text, ...(context.length > 0 ? { context } : {}) }
 }
 

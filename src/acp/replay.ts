@@ -7,7 +7,7 @@ import { planEntries } from './updates.ts'
 
 /**
  * Everything that was said and done, in order: also what a compaction has summarised since, but not what an undo took
- * back. What the user sees is their own words, not the notes and attachments that went with them. A call without a
+ * back. What the user sees is their own words and pictures, not the notes and texts that went with them. A call without a
  * recorded result is shown as `live` knows it, else as broken off.
  */
 export function replay(records: readonly SessionRecord[], calls: KnownCalls, live: KnownCalls | null): SessionUpdate[] {
@@ -46,8 +46,16 @@ export function replay(records: readonly SessionRecord[], calls: KnownCalls, liv
 		const id = `replay-${++messages}`
 		if (record.type === 'user') {
 			close()
-			if (record.prompt !== '') say('user_message_chunk', record.prompt, id)
-			else ownCommand(record.message.blocks, calls, updates)
+			if (record.prompt !== '') {
+				say('user_message_chunk', record.prompt, id)
+				for (const block of record.message.blocks)
+					if (block.type === 'image')
+						updates.push({
+							sessionUpdate: 'user_message_chunk',
+							content: { type: 'image', data: block.data, mimeType: block.mime },
+							messageId: id,
+						})
+			} else ownCommand(record.message.blocks, calls, updates)
 		} else if (record.type === 'assistant') {
 			close()
 			for (const block of record.message.blocks)

@@ -1,5 +1,5 @@
 // What is piped in: a whole text for a prompt, or lines of messages. Used by print.
-import { UserError } from '../engine/index.ts'
+import { type Image, imageFromBase64, type PromptInput, ToolError, UserError } from '../engine/index.ts'
 import type { Stdio } from './stdio.ts'
 
 /** More than this is no prompt; the engine would have to cut it. */
@@ -99,8 +99,11 @@ export async function* readLines(io: Stdio, signal: AbortSignal): AsyncGenerator
 	if (!signal.aborted && parts.length > 0) yield parts.join('')
 }
 
-/** One line of `--input-format stream-json` as a prompt's text. Throws UserError that says what is wrong with it. */
-export function promptOfLine(line: string, number: number): string {
+/**
+ * One line of `--input-format stream-json` as a prompt: text blocks, and image blocks with base64 in them. Rejects with
+ * UserError that says what is wrong with it.
+ */
+export async function promptOfLine(line: string, number: number): Promise<PromptInput> {
 	const wrong = (what: string) =>
 		new UserError(
 			`Line ${number} of stdin ${what}.`,
@@ -118,15 +121,24 @@ export function promptOfLine(line: string, number: number): string {
 	const { content } = message
 	const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
 	if (!Array.isArray(blocks)) throw wrong('has a content that is no text and no list of blocks')
-	const text = blocks
-		.map((block: unknown) => {
-			if (!isObject(block) || block.type !== 'text' || typeof block.text !== 'string')
-				throw wrong('has a content block that is no text (others are not taken)')
-			return block.text
-		})
-		.join('\n')
-	if (text.trim() === '') throw wrong('has an empty text')
-	return text
+	const texts: string[] = []
+	const images: Image[] = []
+	for (const block of blocks as unknown[]) {
+		if (isObject(block) && block.type === 'text' && typeof block.text === 'string') texts.push(block.text)
+		else if (isObject(block) && block.type === 'image') {
+			const { source } = block
+			if (!isObject(source) || source.type !== 'base64' || typeof source.data !== 'string')
+				throw wrong('has an image block without base64 in it (addresses are not fetched)')
+			try {
+				images.push(await imageFromBase64(source.data, `image ${images.length + 1}`))
+			} catch (error) {
+				throw error instanceof ToolError ? wrong(`has a bad image: ${error.message.replace(/\.$/, '')}`) : error
+			}
+		} else throw wrong('has a content block that is no text and no image (others are not taken)')
+	}
+	const text = texts.join('\n')
+	if (text.trim() === '' && images.length === 0) throw wrong('has an empty text')
+	return images.length > 0 ? { text, images } : { text }
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
