@@ -11,8 +11,8 @@ export interface PictureMender {
 	begin(): {
 		/**
 		 * After a refusal: marks pictures and says so, or gives undefined when there is none to blame. In turn: those of the
-		 * message that the provider named (`named` counts in `messages`), those not answered to before, all of them. Where the
-		 * refusal does not speak of pictures at all, only those not answered to before, once.
+		 * message that the provider named (`named` counts in `messages`), those of the newest message with one not answered to
+		 * before, all of them. Where the refusal does not speak of pictures at all, only those not answered to before, once.
 		 */
 		next(failure: ModelFailure, messages: readonly Message[], named: number | undefined): string | undefined
 		/** A refusal stayed: it was not the pictures, and they are good again. */
@@ -32,17 +32,19 @@ export function pictureMender(): PictureMender {
 		begin() {
 			const blamed: Image[] = []
 			let guessed = false
+			let rounds = 0
 			return {
 				next(failure, messages, named) {
 					if (failure.streamed || failure.code !== 'invalid_request') return undefined
 					const all = imagesIn(messages)
-					const fresh = all.filter((image) => !accepted.has(image))
+					const isNew = (image: Image) => !accepted.has(image)
 					const there = named === undefined ? [] : (messages[named]?.blocks.flatMap(imagesOf) ?? [])
+					const newest = imagesIn(messages.filter((message) => imagesIn([message]).some(isNew)).slice(-1))
 					let choice: Image[] = []
-					if (failure.badImage) choice = [there, fresh, all].find((some) => some.length > 0) ?? []
+					if (failure.badImage) choice = rounds++ < 2 ? ([there, newest].find((some) => some.length > 0) ?? all) : all
 					else if (named === undefined && !guessed) {
 						guessed = true
-						choice = fresh
+						choice = all.filter(isNew)
 					}
 					if (choice.length === 0) return undefined
 					for (const image of choice) refused.add(image)

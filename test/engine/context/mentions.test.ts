@@ -60,7 +60,7 @@ describe('mentions', () => {
 
 	it('A02 e-mails, decorators, scopes, handles and noise stay text, without a word', async () => {
 		const text = `mail me@example.com, use @types/node and @Component(...) @app.route("/x"), ping @alice, git@github.com:x/y.git, see a@b @${'x'.repeat(400)} @ @@ @... @"" \`@Injectable()\``
-		expect(await expand(text)).to.deep.equal({ attachments: [], notices: [] })
+		expect(await expand(text)).to.deep.equal({ attachments: [], images: [], notices: [] })
 	})
 
 	it('A02 the file decides: a handle that is a file is attached, inside a word never', async () => {

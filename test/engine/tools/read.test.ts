@@ -5,6 +5,7 @@ import { promises as fs } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { png } from '../../helpers/pictures.ts'
 import { type Scene, scene } from './scene.ts'
 
 const soon = <T>(work: Promise<T>): Promise<T> =>
@@ -53,11 +54,38 @@ describe('read_file', () => {
 			expect(await s.fails('read_file', { path }), path).to.contain('damaged header')
 	})
 
-	it('R02 a good image is told by its bytes, whatever its name, and refused with the reason', async () => {
-		await s.put('picture.txt', pngHead(640, 480))
-		expect(await s.fails('read_file', { path: 'picture.txt' }))
+	it('R02 a good image is given whole, told by its bytes, whatever its name', async () => {
+		await s.put('picture.txt', png(640, 480))
+		const result = await read('picture.txt')
+		expect(result.text).to.equal('[image: picture.txt, PNG 640×480]')
+		expect(result.images).to.deep.equal([
+			{
+				mime: 'image/png',
+				data: png(640, 480).toString('base64'),
+				width: 640,
+				height: 480,
+				label: 'picture.txt, PNG 640×480',
+			},
+		])
+		expect(JSON.stringify(result.data)).to.not.include('base64').and.not.include(result.images![0]!.data)
+	})
+
+	it('R02 for a model that takes no images it is refused with the reason; a damaged one is damaged for all', async () => {
+		s.ctx.state.noImages = 'local/m takes no images.'
+		await s.put('a.png', png(640, 480))
+		await s.put('cut.png', png(640, 480).subarray(0, -20))
+		expect(await s.fails('read_file', { path: 'a.png' }))
 			.to.contain('PNG image, 640×480')
-			.and.contain('cannot be shown to the model yet')
+			.and.contain('local/m takes no images.')
+		expect(await s.fails('read_file', { path: 'cut.png' })).to.contain('cut off')
+	})
+
+	it('R02 the rules of paths hold for images: outside, through a link to a secret', async () => {
+		const secret = join(s.home, '.ssh')
+		await fs.mkdir(secret)
+		await fs.writeFile(join(secret, 'id.png'), png())
+		await fs.symlink(join(secret, 'id.png'), join(s.root, 'nice.png'))
+		expect(await s.fails('read_file', { path: 'nice.png' })).to.contain('off limits')
 	})
 
 	it('R03 HEIC, BMP and TIFF are refused by name with the kinds that are known; SVG is text', async () => {
