@@ -156,6 +156,8 @@ function inShell(command: string, values: Values): string {
 		}
 		unsafe ||= (quote === '' ? unsafeOutside : unsafeInside).exec(rest)?.[0] ?? ''
 		if (quote === '' && char === '[' && /\w$/.test(out)) unsafe ||= 'an index [ ]'
+		// A line break in an argument would end the comment.
+		if (quote === '' && char === '#' && /(?:^|[\s;&|()<>])$/.test(out)) unsafe ||= 'a comment #'
 		// `<<<` takes a word as any other.
 		const raw = char === '\\' ? rest.slice(0, 2) : rest.startsWith('<<<') ? '<<<' : ''
 		const found = raw === '' ? shellName.exec(rest)?.[1] : undefined
