@@ -2,7 +2,7 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import { type Image, imageFromBase64, oneLine, type PromptInput, ToolError } from '../engine/index.ts'
+import { type Image, imageFromBase64, oneLine, type PromptInput } from '../engine/index.ts'
 import { invalidParams } from './errors.ts'
 
 /** The editor's pictures among the blocks: image blocks, and embedded files that say they are images. Not looked at yet. */
@@ -34,12 +34,11 @@ function nameIn(uri: string | null | undefined): string | null {
 /** The prompt with its pictures checked. Rejects with -32602 that says which one cannot be sent and why; nothing is sent then. */
 export async function withImages(input: PromptInput, blocks: readonly ContentBlock[]): Promise<PromptInput> {
 	const images: Image[] = []
-	for (const { data, name } of pictures(blocks))
-		try {
-			images.push(await imageFromBase64(data, name))
-		} catch (error) {
-			throw error instanceof ToolError ? invalidParams(error.message) : error
-		}
+	for (const { data, name } of pictures(blocks)) {
+		const image = await imageFromBase64(data, name)
+		if ('refused' in image) throw invalidParams(image.refused)
+		images.push(image)
+	}
 	return images.length > 0 ? { ...input, images } : input
 }
 

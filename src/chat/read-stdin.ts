@@ -1,5 +1,5 @@
 // What is piped in: a whole text for a prompt, or lines of messages. Used by print.
-import { type Image, imageFromBase64, type PromptInput, ToolError, UserError } from '../engine/index.ts'
+import { type Image, imageFromBase64, type PromptInput, UserError } from '../engine/index.ts'
 import type { Stdio } from './stdio.ts'
 
 /** More than this is no prompt; the engine would have to cut it. */
@@ -129,11 +129,9 @@ export async function promptOfLine(line: string, number: number): Promise<Prompt
 			const { source } = block
 			if (!isObject(source) || source.type !== 'base64' || typeof source.data !== 'string')
 				throw wrong('has an image block without base64 in it (addresses are not fetched)')
-			try {
-				images.push(await imageFromBase64(source.data, `image ${images.length + 1}`))
-			} catch (error) {
-				throw error instanceof ToolError ? wrong(`has a bad image: ${error.message.replace(/\.$/, '')}`) : error
-			}
+			const image = await imageFromBase64(source.data, `image ${images.length + 1}`)
+			if ('refused' in image) throw wrong(`has a bad image: ${image.refused.replace(/\.$/, '')}`)
+			images.push(image)
 		} else throw wrong('has a content block that is no text and no image (others are not taken)')
 	}
 	const text = texts.join('\n')

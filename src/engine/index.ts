@@ -66,10 +66,10 @@ export const unifiedDiff = (change: FileChange, options: { maxLines?: number } =
 export const diffHunks = (change: FileChange): string[] => unifiedParts(change)
 
 /**
- * A picture for a prompt from strict base64; `name` begins its label. Rejects with ToolError, in words, for what is no whole
- * PNG, JPEG, GIF or WebP, or is larger than models take. What the bytes are decides, not what a client says of them.
+ * A picture for a prompt from strict base64; `name` begins its label. Resolves with a sentence for what is no whole PNG, JPEG,
+ * GIF or WebP, or is larger than models take; never rejects. The bytes decide what it is, not what a client says of them.
  */
-export const imageFromBase64 = async (data: string, name: string): Promise<Image> =>
+export const imageFromBase64 = async (data: string, name: string): Promise<Image | { refused: string }> =>
 	(await import('./files/image.ts')).imageFromBase64(data, name)
 
 /** JSON schemas of the files that people write, for editors and docs. */

@@ -22,7 +22,7 @@ describe('acp: handshake and sign-in', () => {
 			agentInfo: { name: 'garuda', title: 'Garuda', version: '1.2.3' },
 			agentCapabilities: {
 				loadSession: true,
-				promptCapabilities: { image: false, audio: false, embeddedContext: true },
+				promptCapabilities: { image: true, audio: false, embeddedContext: true },
 				mcpCapabilities: { http: false, sse: false },
 				sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, additionalDirectories: {} },
 				auth: { logout: {} },

@@ -56,16 +56,17 @@ function check(bytes: Uint8Array): Checked | { wrong: string } {
 	return { mime: mime as Image['mime'], width, height, kind }
 }
 
-/**
- * A file's bytes as a picture for a model; `name` begins its label. Magic bytes decide the kind, and the file must be
- * whole. Rejects with ToolError that says what is wrong: no picture, a kind that models do not take, too large, damaged.
- */
-export async function imageOf(bytes: Uint8Array, name: string): Promise<Image> {
-	const shown = oneLine(name, 120) || 'The image'
+/** A whole sentence for a person or the model. */
+export interface Refusal {
+	refused: string
+}
+
+async function inspect(bytes: Uint8Array, name: string): Promise<Image | Refusal> {
+	const shown = shownName(name)
 	const found = check(bytes)
-	const wrong =
-		'wrong' in found ? found.wrong : found.mime === 'image/png' ? await brokenPixels(bytes).then(damaged) : null
-	if ('wrong' in found || wrong !== null) throw new ToolError(`${shown} ${wrong}.`)
+	if ('wrong' in found) return { refused: `${shown} ${found.wrong}.` }
+	const broken = found.mime === 'image/png' ? await brokenPixels(bytes) : null
+	if (broken !== null) return { refused: `${shown} is a damaged PNG image: ${broken}.` }
 	const { mime, width, height, kind } = found
 	const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 	const image = { mime, data, width, height, label: `${shown}, ${kind} ${width}×${height}` }
@@ -73,21 +74,33 @@ export async function imageOf(bytes: Uint8Array, name: string): Promise<Image> {
 	return image
 }
 
-const damaged = (broken: string | null): string | null => (broken === null ? null : `is a damaged PNG image: ${broken}`)
+const shownName = (name: string): string => oneLine(name, 120) || 'The image'
 
-/** The same for base64 from outside (an editor, JSON input): strictly the standard alphabet, padded, no line breaks, no data URL. */
-export async function imageFromBase64(data: string, name: string): Promise<Image> {
-	const shown = oneLine(name, 120) || 'The image'
-	if (data === '') throw new ToolError(`${shown} is empty.`)
+/**
+ * A file's bytes as a picture for a model; `name` begins its label. Magic bytes decide the kind, and the file must be
+ * whole. Rejects with ToolError that says what is wrong: no picture, a kind that models do not take, too large, damaged.
+ */
+export async function imageOf(bytes: Uint8Array, name: string): Promise<Image> {
+	const image = await inspect(bytes, name)
+	if ('refused' in image) throw new ToolError(image.refused)
+	return image
+}
+
+/**
+ * The same for base64 from outside (an editor, JSON input): strictly the standard alphabet, padded, no line breaks, no data
+ * URL. Resolves with the reason where it is no picture to send; never rejects.
+ */
+export async function imageFromBase64(data: string, name: string): Promise<Image | Refusal> {
+	const shown = shownName(name)
+	if (data === '') return { refused: `${shown} is empty.` }
 	if (data.startsWith('data:'))
-		throw new ToolError(`${shown} is a data URL; only the base64 behind its comma is wanted.`)
+		return { refused: `${shown} is a data URL; only the base64 behind its comma is wanted.` }
 	if (data.length > imageLimits.base64)
-		throw new ToolError(
-			`${shown} is ${megabytes(data.length)} of base64; models take at most ${megabytes(imageLimits.base64)}. Make it smaller first.`,
-		)
+		return {
+			refused: `${shown} is ${megabytes(data.length)} of base64; models take at most ${megabytes(imageLimits.base64)}. Make it smaller first.`,
+		}
 	const bytes = decoded(data)
-	if (!bytes) throw new ToolError(`${shown} is no valid base64.`)
-	return imageOf(bytes, name)
+	return bytes ? inspect(bytes, name) : { refused: `${shown} is no valid base64.` }
 }
 
 /** Pictures whose bytes were looked at in this process; a stored one is looked at once. */
