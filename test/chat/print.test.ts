@@ -4,6 +4,7 @@ import { denyAll } from '../../src/chat/approver.ts'
 import { exitCode, type PrintOptions, print } from '../../src/chat/print.ts'
 import { UserError } from '../../src/engine/errors.ts'
 import { noUsage } from '../../src/engine/types.ts'
+import { gif, heic, jpeg, png } from '../helpers/pictures.ts'
 import {
 	end,
 	type Fake,
@@ -346,6 +347,34 @@ describe('one task (-p)', () => {
 		expect(results.map((line) => line.is_error)).to.deep.equal([false, true, false, true, false])
 		expect(io.err.text).to.include('Line 3 of stdin is no JSON')
 		expect(code).to.equal(1)
+	})
+
+	it('R02 stream-json input: pictures come with the words, or alone; what is none is told by line and reason', async () => {
+		const picture = (bytes: Buffer, more: object = {}) => ({
+			type: 'image',
+			source: { type: 'base64', media_type: 'image/png', data: bytes.toString('base64'), ...more },
+		})
+		const line = (...content: object[]) => JSON.stringify({ type: 'user', message: { role: 'user', content } })
+		const stdin = [
+			line({ type: 'text', text: 'look' }, picture(png(8, 6)), picture(gif())),
+			line(picture(jpeg())),
+			line({ type: 'text', text: 'a' }, picture(Buffer.alloc(0))),
+			line({ type: 'text', text: 'b' }, picture(heic())),
+			line({ type: 'text', text: 'c' }, picture(png(), { data: 'x y' })),
+			line({ type: 'text', text: 'd' }, { type: 'document', source: {} }),
+		].join('\n')
+		const { io, fake } = await run(hello, { format: 'stream-json', inputLines: true, prompt: '', stdin })
+		expect(fake.inputs.map((one) => [one.text, one.images?.map((image) => image.label)])).to.deep.equal([
+			['look', ['image 1, PNG 8×6', 'image 2, GIF 1×1']],
+			['', ['image 1, JPEG 16×8']],
+		])
+		for (const words of [
+			'Line 3 of stdin has a bad image: image 1 is empty.',
+			'Line 4 of stdin has a bad image: image 1 is a HEIC image',
+			'Line 5 of stdin has a bad image: image 1 is no valid base64.',
+			'Line 6 of stdin has a content block that is no text and no image',
+		])
+			expect(io.err.text).to.include(words)
 	})
 
 	it('a reader that leaves ends the run without a word', async () => {

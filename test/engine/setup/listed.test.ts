@@ -95,6 +95,25 @@ describe('setup: lists of models', () => {
 		expect(figures('x', { id: 'a', created: 0, window: 8192 }, { window: 4096 })).to.equal('4.1k context')
 	})
 
+	it('R02 whether a model takes pictures, in the forms of many lists; kept only where the catalogue says nothing', () => {
+		const told = (entry: object) => readList({ data: [{ id: 'm', ...entry }] }, today)![0]!.images
+		for (const [entry, images] of [
+			[{ architecture: { input_modalities: ['text', 'image'] } }, true],
+			[{ architecture: { input_modalities: ['text'] } }, false],
+			[{ capabilities: { vision: true, completion_chat: true } }, true],
+			[{ capabilities: ['completion', 'multimodal'] }, true],
+			[{ capabilities: ['completion'] }, false],
+			[{ capabilities: { image_input: { supported: true } } }, true],
+			[{ supports_image_in: false }, false],
+			[{ type: 'vlm' }, true],
+			[{ capabilities: 'vision' }, undefined],
+			[{}, undefined],
+		] as const)
+			expect(told(entry), JSON.stringify(entry)).to.equal(images)
+		expect(factsOf('x', { id: 'm', images: true, created: 0 }, true)).to.deep.equal({ images: true })
+		expect(factsOf('anthropic', { id: 'claude-sonnet-5-5', images: true, created: 0 }, false)).to.deep.equal({})
+	})
+
 	it('keeps only what the catalogue does not know, and leaves room for a conversation', () => {
 		expect(factsOf('anthropic', { id: 'claude-sonnet-5-5', window: 200_000, created: 0 }, false)).to.deep.equal({})
 		expect(factsOf('x', { id: 'a', window: 100_000, maxOutput: 100_000, created: 0 }, false)).to.deep.equal({
