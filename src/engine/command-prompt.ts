@@ -6,7 +6,7 @@ import { viewFolder } from './files/view.ts'
 import type { Files, ResolvedPath } from './ports.ts'
 import { clip, oneLine } from './text.ts'
 import type { Call, Outcome } from './tools/invoke.ts'
-import type { Problem, TurnEnd } from './types.ts'
+import type { TurnEnd } from './types.ts'
 import { neutralise, wrap } from './untrusted.ts'
 
 export interface CommandRun {
@@ -26,7 +26,7 @@ export interface CommandRun {
 export type CommandText =
 	| { said: string }
 	/** It did not get as far as the model. */
-	| { stopped: Problem; cancelled: boolean; denials: TurnEnd['denials'] }
+	| { stopped: string; cancelled: boolean; denials: TurnEnd['denials'] }
 
 /**
  * The command's text, calls made and their results put in. The first call that fails, or is denied, stops it: the rest is not run.
@@ -52,7 +52,7 @@ export async function commandText(file: Command, args: string, run: CommandRun):
 					: `failed:\n${clip(outcome.text, 2000)}`
 		const denied = outcome.status === 'denied'
 		return {
-			stopped: { code: 'command', message: `/${file.name} was not sent to the model: ${what} ${why}` },
+			stopped: `/${file.name} was not sent to the model: ${what} ${why}`,
 			cancelled: outcome.cancelTurn === true || outcome.status === 'cancelled',
 			denials: denied ? [{ callId: '', tool: outcome.name, input, reason: outcome.denied ?? '' }] : [],
 		}

@@ -35,20 +35,21 @@ export async function fileTurn(
 	const { trust, state, signal } = turn
 	if (!turn.commands) throw new UserError(`There is no command /${name}.`, 'All commands: /help')
 	const file = await turn.commands.find(name)
-	const ended = (message: string, hint?: string, more: Partial<TurnEnd> = {}): TurnEnd => ({
-		reason: signal.aborted ? 'cancelled' : 'error',
-		...(signal.aborted ? {} : { error: { code: 'command', message, ...(hint === undefined ? {} : { hint }) } }),
+	const ended = (message: string | null, denials: TurnEnd['denials'] = []): TurnEnd => ({
+		...(message === null || signal.aborted
+			? { reason: 'cancelled' as const }
+			: { reason: 'error' as const, error: { code: 'command', message } }),
 		usage: noUsage(),
 		steps: 0,
 		text: '',
-		denials: [],
+		denials,
 		durationMs: turn.elapsed(),
 		modelMs: 0,
 		firstTokenMs: null,
-		...more,
 	})
 	if (file.source === 'project' && !(await agreed(file, turn))) {
 		const notices = trust.notices()
+		if (trust.stopped()) return ended(null)
 		return ended(
 			`/${name} was not run: it is the project's, and ${notices.length > 0 ? `needs your consent. ${notices.join(' ')}` : 'you did not agree to it.'}`,
 		)
@@ -57,25 +58,25 @@ export async function fileTurn(
 
 	let begun = false
 	const stood = state.cwd
-	// What the file names is meant from the root, and where its commands go must not move the agent.
-	state.cwd = turn.root
 	try {
 		const text = await commandText(file, args, {
 			...turn,
+			// Each span begins in the root, as the file means it, and moves neither the next one nor the agent.
+			invoke: (call) => {
+				state.cwd = turn.root
+				return turn.invoke(call)
+			},
 			begin: async () => {
 				begun = true
 				await turn.begin(`<garuda-note>The user runs the command /${name}.</garuda-note>`)
 			},
 		})
-		if ('said' in text) return signal.aborted ? ended('') : { said: text.said, begun }
+		if ('said' in text) return signal.aborted ? ended(null) : { said: text.said, begun }
 		if (begun)
 			await turn.told(
 				`<garuda-note>The command /${name} was stopped before its text reached you: one of its own steps did not succeed.</garuda-note>`,
 			)
-		const { stopped, denials, cancelled } = text
-		return cancelled || signal.aborted
-			? ended('', undefined, { reason: 'cancelled', denials })
-			: ended(stopped.message, stopped.hint, { denials })
+		return ended(text.cancelled ? null : text.stopped, text.denials)
 	} finally {
 		state.cwd = stood
 	}

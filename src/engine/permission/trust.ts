@@ -40,6 +40,8 @@ export interface TrustStore {
 	list(): Promise<Entry[]>
 	/** Takes consents back; how many there were. */
 	forget(kind: TrustKind, root: string, name?: string): Promise<number>
+	/** The last question was answered by a stop of the task, which is more than a no. */
+	stopped(): boolean
 	/** What the person should hear, in order; emptied by the call. */
 	notices(): string[]
 }
@@ -75,6 +77,10 @@ const what: Record<TrustKind, string> = {
 	agent: "this project's agent",
 }
 
+/** How to be asked: a command is asked about when it is used, all else at a start. */
+const way = ({ kind, root, name }: Artefact): string =>
+	`Start garuda once in a terminal in ${oneLine(root, 300)}${kind === 'command' ? ` and type /${oneLine(name, 100)} there` : ''}`
+
 /** Above this nobody reads it, so nobody can agree to it. */
 const maxShown = 256 * 1024
 
@@ -85,6 +91,7 @@ export function createTrustStore(deps: TrustDeps): TrustStore {
 	/** Answers of this run alone: "this time only", and a no that is not asked again. */
 	const now = new Map<string, 'granted' | 'refused'>()
 	let questions = 0
+	let stopped = false
 
 	const keyOf = ({ kind, root, name, path }: Pick<Artefact, 'kind' | 'root' | 'name' | 'path'>) =>
 		JSON.stringify([kind, root, name, path])
@@ -119,7 +126,7 @@ export function createTrustStore(deps: TrustDeps): TrustStore {
 		if (!deps.interactive) {
 			const why = pinned ? 'it was changed since you agreed to it' : 'you have not agreed to it'
 			told.push(
-				`${shown} (${artefact.kind}) is left out: ${why}, and nobody can be asked here. Start garuda once in a terminal in ${oneLine(artefact.root, 300)} to look at it and decide.`,
+				`${shown} (${artefact.kind}) is left out: ${why}, and nobody can be asked here. ${way(artefact)} to look at it and decide.`,
 			)
 			return finish(artefact, sha256, 'left_out', why)
 		}
@@ -160,6 +167,7 @@ export function createTrustStore(deps: TrustDeps): TrustStore {
 		if (signal.aborted) return 'deny'
 		try {
 			const { choice } = await approver.ask(question, signal)
+			stopped = choice === 'cancel'
 			return signal.aborted || !question.choices.includes(choice) ? 'deny' : choice
 		} catch {
 			return 'deny'
@@ -183,6 +191,7 @@ export function createTrustStore(deps: TrustDeps): TrustStore {
 			}
 			return count
 		},
+		stopped: () => stopped,
 		notices: () => told.splice(0),
 	}
 }
