@@ -1,7 +1,7 @@
 // Runs commands, inside a sandbox or on the host: the Executor of a session.
 
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolError } from '../errors.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
@@ -15,6 +15,7 @@ import type { Placeholder, Placeholders } from './placeholders.ts'
 import type { PolicyBuilder } from './policy.ts'
 import type { ProcessGroup } from './process-group.ts'
 import { belonging, descendants, descendsFrom, namespaceCount, setUrgent, signalAll } from './processes.ts'
+import type { Reaper } from './reaper.ts'
 import {
 	limitedArgv,
 	type ShellCommand,
@@ -41,6 +42,7 @@ export interface ExecutorSettings {
 	graceMs: number
 	/** Runs outside the sandbox are refused. */
 	strict: boolean
+	reaper: Reaper
 }
 
 export interface BubblewrapSettings extends ExecutorSettings {
@@ -214,6 +216,7 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (p
 			inside.close?.()
 			await Promise.allSettled(running)
 			inside.ended?.()
+			settings.reaper.close()
 			pipes.close()
 			rmSync(settings.own, { recursive: true, force: true })
 		},
@@ -274,17 +277,14 @@ const bubblewrapControl = (limits: ShellLimits): Control => ({
 	},
 })
 
-/** Sets the signal of a parent's death before bubblewrap waits for its flags: its own flag counts only once it has read them. */
-const setpriv = '/usr/bin/setpriv'
-const withParent = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL', '--'] : []
-
 const inBubblewrap = (settings: BubblewrapSettings, prefix: string[], argv: string[]): Launch => ({
-	file: [...withParent, ...prefix, settings.bwrap][0]!,
-	args: [...withParent, ...prefix, settings.bwrap, '--args', '3', '--', ...argv].slice(1),
+	file: [...prefix, settings.bwrap][0]!,
+	args: [...prefix, settings.bwrap, '--args', '3', '--', ...argv].slice(1),
 	// Its first process keeps this environment, readable inside as /proc/1/environ.
 	env: {},
 	cwd: '/',
 	filter: settings.filter ?? '/dev/null',
+	reaper: settings.reaper,
 	...(settings.group ? { group: settings.group } : {}),
 })
 
@@ -424,6 +424,7 @@ const runOnHost = async (
 			GARUDA_RUN: run,
 		},
 		cwd: spec.cwd,
+		reaper: settings.reaper,
 	}
 	const outcome = await supervise(await start(launch, spec, pipes), undefined, spec, signal, control, settings.graceMs)
 	return { ...toResult(outcome, shell?.end()), survivors: outcome.left }

@@ -23,6 +23,7 @@ import { type Diagnosis, probe } from './probe.ts'
 import { processGroup } from './process-group.ts'
 import { endOrphans } from './processes.ts'
 import { checkedBubblewrap, findBubblewrap, findNsenter } from './programs.ts'
+import { Reaper } from './reaper.ts'
 import { repositoryParts } from './repository.ts'
 import { seatbeltProfile } from './seatbelt.ts'
 import { seccompFilter } from './seccomp.ts'
@@ -112,6 +113,8 @@ const choose = async (options: SandboxOptions, own: string): Promise<ExecutorCho
 		limits: { processes: options.limits?.processes ?? 4_096, fileBytes: options.limits?.fileBytes ?? 16 * 2 ** 30 },
 		graceMs: options.limits?.graceMs ?? 2_000,
 		strict,
+		// A sandbox ends by itself but for its first milliseconds, and the first one is Garuda's own proof.
+		reaper: new Reaper(options.executor !== 'host' && platform === 'linux' ? 20 : 0),
 	}
 	if (options.executor === 'host') {
 		if (strict)

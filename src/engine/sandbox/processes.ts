@@ -106,8 +106,8 @@ const carries = (pid: number, mark: string): boolean => {
 
 /**
  * Ends what a Garuda that was killed left running: orphans whose output still goes to a pipe of its own, in `folder`
- * (`s-<pid>-…-own-…`). A command on the host outlives a kill, and so does a bubblewrap that was killed between its clone and
- * its first step: the half that is left waits for ever. Gives how many there were; Linux only.
+ * (`s-<pid>-…-own-…`). The reaper ends them with Garuda; what left its group on the
+ * host, or whose reaper was killed too, is met here. Gives how many there were; Linux only.
  */
 export const endOrphans = (folder: string): number => {
 	if (process.platform !== 'linux') return 0

@@ -52,10 +52,23 @@ const argumentLimit = 100_000
 /** Carries a sandboxed script to its shell, which may be started before the script is known. Never seen by the script. */
 const carrier = 'GARUDA_SCRIPT'
 
+/** The descriptor by which a command asks Garuda whether it may begin. */
+export const lifeline = (sandboxed: boolean): number => (sandboxed ? 6 : 3)
+
+/**
+ * Nothing begins for a Garuda that is gone. What ends a command with Garuda is set up along the way (the kernel's signals
+ * between bubblewrap and its first process, the reaper's list), and a kill in those milliseconds would leave a command that
+ * nobody ends. By the time this asks, all of it is there: whoever answers lives, and what happens to it later ends the command.
+ */
+const askToBegin = (sandboxed: boolean): string => {
+	const fd = lifeline(sandboxed)
+	return `echo >&${fd} && read -r garuda_go <&${fd} || exit 125; exec ${fd}>&-; `
+}
+
 /** The shell of every sandboxed script; the script itself comes with the environment that `shellScript` gives. */
 export const sandboxedShell = (): string[] => {
 	const shell = shellPath()
-	return [shell, ...shellArguments(shell), '-c', `eval "unset ${carrier}; $${carrier}"`]
+	return [shell, ...shellArguments(shell), '-c', `${askToBegin(true)}eval "unset ${carrier} garuda_go; $${carrier}"`]
 }
 
 export interface ShellCommand {
@@ -89,7 +102,8 @@ export const shellScript = (
 		writeFileSync(scriptFile, script, { mode: 0o600, flag: 'wx' })
 		body = `. ${quote(join(options.seenTmp, `${name}.sh`))}`
 	}
-	const text = `${limitText(options.limits, shell, options.sandboxed)}trap ${quote(report)} EXIT; ${body}`
+	const ask = options.sandboxed ? '' : `${askToBegin(false)}unset garuda_go; `
+	const text = `${ask}${limitText(options.limits, shell, options.sandboxed)}trap ${quote(report)} EXIT; ${body}`
 	return {
 		argv: options.sandboxed ? sandboxedShell() : [shell, ...shellArguments(shell), '-c', text],
 		env: options.sandboxed ? { [carrier]: text } : {},
@@ -106,7 +120,8 @@ export const limitedArgv = (argv: string[], limits: ShellLimits, sandboxed: bool
 		throw new ToolError('The program to run has no name or holds a NUL character.')
 	if (argv[0]!.startsWith('-')) throw new ToolError(`Not the name of a program: ${argv[0]}`)
 	// Not bash: it starts a millisecond slower.
-	return ['/bin/sh', '-c', `${limitText(limits, '/bin/sh', sandboxed)}exec "$@"`, 'garuda', ...argv]
+	const before = `${askToBegin(sandboxed)}${limitText(limits, '/bin/sh', sandboxed)}`
+	return ['/bin/sh', '-c', `${before}exec "$@"`, 'garuda', ...argv]
 }
 
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -9,6 +9,8 @@ import type { RunSpec } from '../ports.ts'
 import { BoundedText, decodeInto, throttled } from './output.ts'
 import { type OutputPipe, type Pipes, textDescriptor } from './pipes.ts'
 import type { ProcessGroup } from './process-group.ts'
+import type { Reaper } from './reaper.ts'
+import { lifeline } from './shell.ts'
 
 /** A child as it will be spawned. */
 export interface Launch {
@@ -20,6 +22,8 @@ export interface Launch {
 	filter?: string
 	/** Joined before the sandbox gets its flags, so that nothing in it is outside. */
 	group?: ProcessGroup
+	/** Told of each child that leads a group. */
+	reaper?: Reaper
 }
 
 /** A child that was spawned; one of a sandbox waits for its flags. */
@@ -88,7 +92,9 @@ export const start = async (
 				spec.stdin === undefined ? 'ignore' : open(textDescriptor(spec.stdin)),
 				out?.write ?? 'pipe',
 				err?.write ?? 'pipe',
-				...(launch.filter === undefined ? [] : ['pipe' as const, open(openSync(launch.filter, 'r')), 'pipe' as const]),
+				...(launch.filter === undefined
+					? (['pipe'] as const)
+					: (['pipe', open(openSync(launch.filter, 'r')), 'pipe', 'pipe'] as const)),
 			],
 		})
 		const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
@@ -96,7 +102,12 @@ export const start = async (
 			child.once('exit', (code, signal) => resolve({ code, signal }))
 		})
 		ended.catch(() => {}) // heard by whoever supervises it
-		if (child.pid !== undefined) launch.group?.add(child.pid)
+		const { pid } = child
+		if (pid !== undefined) {
+			launch.group?.add(pid)
+			launch.reaper?.add(pid)
+			child.once('exit', () => launch.reaper?.ended(pid))
+		}
 		if (launch.filter !== undefined && process.getuid?.() === 0) yieldTo(child.pid)
 		return { child, out, err, ended }
 	} catch (error) {
@@ -152,6 +163,9 @@ export const supervise = async (
 	}
 	collect(outPipe?.reader ?? child.stdout!, out)
 	if (!outPipe || errPipe !== outPipe) collect(errPipe?.reader ?? child.stderr!, err)
+	const life = child.stdio[lifeline(flags !== undefined)] as unknown as Writable & Readable
+	life.on('error', () => {}).once('data', () => life.write('\n'))
+	readers.push(life)
 	let status = ''
 	if (flags !== undefined) {
 		const [, , , feed, , words] = child.stdio as readonly unknown[] as (Writable & Readable)[]

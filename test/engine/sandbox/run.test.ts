@@ -335,20 +335,29 @@ describe('sandbox: limits and refusals', () => {
 		expect(await gone(`^sleep ${mark}$`)).to.equal(true)
 	})
 
-	it('proc-14 outside the sandbox a command may outlive a killed Garuda: it is known by its mark, and close() ends it', async () => {
+	it('proc-14 outside the sandbox a killed Garuda takes its command along; what left the group is known by its mark and ended by the next start', async () => {
 		const driver = new URL('./driver.ts', import.meta.url).pathname
-		const marks = [nap(), nap()]
+		const marks = [nap(), nap(), nap()]
 		const sessions = join(fixture.base, 'sessions')
 		mkdirSync(sessions)
 		const child = spawn(
 			process.execPath,
-			[driver, 'outside', fixture.root, fixture.home, join(sessions, 's-PID-x'), `sleep ${marks[0]}; true`],
+			[
+				driver,
+				'outside',
+				fixture.root,
+				fixture.home,
+				join(sessions, 's-PID-x'),
+				`setsid sleep ${marks[0]} & sleep ${marks[2]}; true`,
+			],
 			{ stdio: 'ignore', env: { PATH: '/usr/bin:/bin', TMPDIR: fixture.base } },
 		)
-		for (let tries = 0; tries < 300 && !alive(`^sleep ${marks[0]}$`); tries++) await delay(10)
+		const begun = () => alive(`^sleep ${marks[0]}$`) && alive(`^sleep ${marks[2]}$`)
+		for (let tries = 0; tries < 300 && !begun(); tries++) await delay(10)
+		expect(begun()).to.equal(true)
 		child.kill('SIGKILL')
-		await delay(50)
-		// The documented limit: nobody is left to end it. Its environment still says whose it is, and the next start ends it.
+		expect(await gone(`^sleep ${marks[2]}$`), 'its group ends with Garuda').to.equal(true)
+		// The documented limit: it has a group of its own now. Its environment still says whose it is, and the next start ends it.
 		const pid = execFileSync('pgrep', ['-f', `^sleep ${marks[0]}$`], { encoding: 'utf8' }).trim()
 		expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).to.match(/GARUDA_RUN=[0-9a-f]{16}/)
 		await use({ tmp: fixture.tmp }, async () => {})
