@@ -1,5 +1,5 @@
 // A session's audit log: entries become chained lines, each turn's head goes to the index and the second places. Called by the gate.
-import { constants, promises as fs } from 'node:fs'
+import { constants, promises as fs, fstatSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeOf, messageOf, UserError } from '../errors.ts'
 import type { Processes } from '../files/atomic.ts'
@@ -86,15 +86,15 @@ export async function createAuditLog(o: AuditOptions): Promise<AuditLog> {
 	/** Whole lines only: a part that a full disk took is taken back. */
 	async function put(text: string, looked?: number): Promise<void> {
 		const bytes = Buffer.from(text)
-		const before = looked ?? (await handle!.stat()).size
+		const before = looked ?? fstatSync(handle!.fd).size
 		if (before !== size)
 			report(
 				'foreign',
 				`The audit log ${path} was changed by somebody else while the session runs; "garuda audit verify" names the place.`,
 			)
 		try {
-			for (let done = 0; done < bytes.length; )
-				done += (await handle!.write(bytes, done, bytes.length - done)).bytesWritten
+			// Without a wait, as the journal: a line is short, and a step has several.
+			for (let done = 0; done < bytes.length; ) done += writeSync(handle!.fd, bytes, done, bytes.length - done)
 		} catch (error) {
 			await handle!.truncate(before).catch(() => {})
 			throw error
@@ -176,7 +176,7 @@ export async function createAuditLog(o: AuditOptions): Promise<AuditLog> {
 	/** All entries that wait, in order. Throws with the first that cannot be written. */
 	async function flush(): Promise<void> {
 		if (pending.length === 0 && handle) return
-		let looked = handle ? await handle.stat() : undefined
+		let looked = handle ? fstatSync(handle.fd) : undefined
 		if (handle && looked?.nlink === 0) {
 			looked = undefined
 			report(

@@ -7,7 +7,7 @@ import type { Files, ReadFile, ResolvedPath } from '../ports.ts'
 import { oneLine } from '../text.ts'
 import { replaceIn } from './atomic.ts'
 import { sweepFolder } from './leftovers.ts'
-import { type Folder, Moved, NotAFile, openFile, openFolder, readBytes, type Way, wayHere } from './open.ts'
+import { type Folder, Moved, NotAFile, openFile, openFolder, readAtOnce, readBytes, type Way, wayHere } from './open.ts'
 import { foldName, protectedReason, sensitiveReason, systemReason, under } from './sensitive.ts'
 
 export interface FilesOptions {
@@ -20,6 +20,8 @@ export interface FilesOptions {
 	/** Only for tests: how to open; by default what the machine offers. */
 	way?: Way
 }
+
+type FileStats = Awaited<ReturnType<typeof openFile>>['stats']
 
 const defaultLimit = 64 * 1024 * 1024
 
@@ -126,21 +128,37 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 
 	const read = async (path: string, limit = defaultLimit): Promise<ReadFile> => {
 		const resolved = await resolve(path)
+		refuseSensitive(resolved)
+		const unsaved = await options.buffer?.(resolved.path)
+		if (unsaved === undefined) {
+			const whole = atOnce(resolved)
+			if (whole) return readFileOf(resolved, whole.stats, whole.bytes, limit)
+		}
 		return opened(resolved, async ({ handle, stats }) => {
 			if (stats.size > limit) throw tooLarge(resolved.shown, Number(stats.size), limit)
-			const unsaved = await options.buffer?.(resolved.path)
-			// One byte more than allowed tells a file that grows while it is read.
-			const onDisk = unsaved === undefined ? await readAll(handle, Number(stats.size), limit) : Buffer.from(unsaved)
-			if (onDisk.length > limit) throw tooLarge(resolved.shown, onDisk.length, limit)
-			return {
-				path: resolved.path,
-				bytes: onDisk,
-				hash: sha256(onDisk),
-				mode: Number(stats.mode) & 0o7777,
-				nlink: Number(stats.nlink),
-				mtimeMs: Number(stats.mtimeMs),
-			}
+			const bytes = unsaved === undefined ? await readAll(handle, Number(stats.size), limit) : Buffer.from(unsaved)
+			return readFileOf(resolved, stats, bytes, limit)
 		})
+	}
+
+	const atOnce = (resolved: ResolvedPath) => {
+		try {
+			return readAtOnce(resolved.path, way)
+		} catch (error) {
+			throw inWords(error, resolved.shown)
+		}
+	}
+
+	const readFileOf = (resolved: ResolvedPath, stats: FileStats, bytes: Buffer, limit: number): ReadFile => {
+		if (bytes.length > limit) throw tooLarge(resolved.shown, bytes.length, limit)
+		return {
+			path: resolved.path,
+			bytes,
+			hash: sha256(bytes),
+			mode: Number(stats.mode) & 0o7777,
+			nlink: Number(stats.nlink),
+			mtimeMs: Number(stats.mtimeMs),
+		}
 	}
 
 	const write = async (
