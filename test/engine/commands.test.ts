@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import type { EngineOptions, Session } from '../../src/engine/api.ts'
 import { createEngine } from '../../src/engine/engine.ts'
 import { UserError } from '../../src/engine/errors.ts'
+import { replaySession } from '../../src/engine/inspect/replay.ts'
 import { runSlash, slashPrompt } from '../../src/engine/slash.ts'
 import type { AgentEvent, Answer, ApprovalRequest, TurnEnd } from '../../src/engine/types.ts'
 import { type FakeModel, fakeModel, fakeSpec, only, type Reply } from '../helpers/fakes.ts'
@@ -304,6 +305,19 @@ describe('command files in a session', () => {
 		const { sent, events } = await m.run('/m')
 		expect(notices(events)).to.include('@gone.md: no such file')
 		expect(sent).to.include('one.md').and.not.include('canary-1')
+	})
+
+	it('a replay of the session goes through commands that ran, that were stopped, and the user’s own', async () => {
+		const m = await make({ own: { 'st.md': 'State !`cat a.txt`', 'bad.md': '!`false`' } })
+		await m.run('/st')
+		await m.run('/bad')
+		await m.session.shell('echo own').end
+		await m.session.prompt('plain').end
+		await m.session.close()
+		const { header, records } = await m.garuda.sessions.read(m.session.id)
+		const replayed = await replaySession({ header, records })
+		expect(replayed.divergence).to.equal(null)
+		expect(replayed.turns).to.equal(4)
 	})
 
 	// ------------------------------------------------------------ consent

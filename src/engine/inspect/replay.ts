@@ -86,6 +86,8 @@ export async function replaySession(o: ReplayOptions): Promise<ReplayResult> {
 				break
 			state.add(next)
 			if (next.type === 'damaged') problems.push(`Line ${next.line} of the session's file could not be read.`)
+			// A call before the first reply is the session's own: of a command file, or the user's command. Then comes what it came to.
+			else if (next.type === 'user' && tape.entries.length === 0 && tape.decisions.size > 0) history.push(next.message)
 			else if (next.type !== 'start') tape.add(next)
 			if (next.type === 'end') {
 				i++
@@ -93,6 +95,7 @@ export async function replaySession(o: ReplayOptions): Promise<ReplayResult> {
 			}
 		}
 		turns++
+		if (tape.withoutModel) continue
 		await replayTurn(o, tape, history, emit)
 		if (tape.divergence) return { turns, divergence: tape.divergence, events, problems }
 	}

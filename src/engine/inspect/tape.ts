@@ -68,6 +68,16 @@ export class Tape {
 		return this.at >= this.entries.length
 	}
 
+	/** The loop never ran: a command of the user's own, or a command file that was stopped. */
+	get withoutModel(): boolean {
+		const last = this.entries.at(-1)
+		if (last?.type !== 'end') return false
+		return (
+			(last.error as { code?: Json } | undefined)?.code === 'command' ||
+			(this.entries.length === 1 && last.reason === 'done')
+		)
+	}
+
 	/** How many steps the turn was allowed, when the record says that this is what ended it. */
 	get stepLimit(): number | undefined {
 		const last = this.entries.at(-1)
