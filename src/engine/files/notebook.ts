@@ -82,8 +82,13 @@ const bounded = (text: string): string => {
 		: shown
 }
 
-/** One output in words: text short, pictures only as type and size: their base64 helps nobody. */
-const renderOutput = (output: Record<string, unknown>): string => {
+const pictureTypes = /^(?:image\/)?(?:png|jpeg|gif|webp)$/
+
+/** One output in words: text short, pictures as `line` says or only as type and size: their base64 as text helps nobody. */
+const renderOutput = (
+	output: Record<string, unknown>,
+	line: (data: string, plain: string) => string | undefined,
+): string => {
 	if (output.output_type === 'stream') return bounded(joinedValue(output.text))
 	if (output.output_type === 'error' || output.output_type === 'pyerr')
 		return bounded(
@@ -97,16 +102,42 @@ const renderOutput = (output: Record<string, unknown>): string => {
 	const text = joinedValue(data['text/plain'] ?? data.text)
 	if (text) parts.push(bounded(text))
 	for (const [type, value] of Object.entries(data)) {
-		const size = joinedValue(value).length
-		if (/^image\/|^application\/pdf$|^(?:png|jpeg|svg)$/.test(type))
-			parts.push(`[${type}, ${Math.ceil(size / 1024)} kB, not shown]`)
-		else if (type === 'text/html' && !text) parts.push(`[text/html, ${Math.ceil(size / 1024)} kB, not shown]`)
+		const content = joinedValue(value)
+		const plain = `${type}, ${Math.ceil(content.length / 1024)} kB, not shown`
+		if (pictureTypes.test(type)) parts.push(line(content, plain) ?? `[${plain}]`)
+		else if (/^image\/|^application\/pdf$|^svg$/.test(type) || (type === 'text/html' && !text)) parts.push(`[${plain}]`)
 	}
 	return parts.join('\n')
 }
 
-/** The notebook as text: each cell with its number, id and type, then its source and short outputs. */
-export const renderNotebook = (json: string): string => {
+/** A picture among a cell's outputs. */
+export interface NotebookPicture {
+	/** 1-based. */
+	cell: number
+	/** Base64 without the line breaks that notebooks put into it; not looked at. */
+	data: string
+	/** Type and size in words, for a picture that is not shown. */
+	plain: string
+}
+
+/** The pictures of the outputs, in order. */
+export const notebookPictures = (json: string): NotebookPicture[] => {
+	const found: NotebookPicture[] = []
+	renderNotebook(json, (cell, data, plain) => {
+		found.push({ cell, data: data.replace(/[\r\n]/g, ''), plain })
+		return undefined
+	})
+	return found
+}
+
+/**
+ * The notebook as text: each cell with its number, id and type, then its source and short outputs. `line` is asked for what
+ * stands in the place of each picture, in order; without an answer it is type and size.
+ */
+export const renderNotebook = (
+	json: string,
+	line: (cell: number, data: string, plain: string) => string | undefined = () => undefined,
+): string => {
 	const book = JSON.parse(json) as Record<string, any>
 	const cells: Record<string, any>[] = [
 		...(book.cells ?? []),
@@ -123,7 +154,10 @@ export const renderNotebook = (json: string): string => {
 		)
 		out.push(joinedValue(cell?.source ?? cell?.input).replace(/\n$/, ''))
 		for (const output of Array.isArray(cell?.outputs) ? cell.outputs : []) {
-			const text = typeof output === 'object' && output !== null ? renderOutput(output) : ''
+			const text =
+				typeof output === 'object' && output !== null
+					? renderOutput(output, (data, plain) => line(index + 1, data, plain))
+					: ''
 			if (text) out.push('--- output', text)
 		}
 	})

@@ -4,9 +4,9 @@ import type { FileKind, Files, ResolvedPath, ToolContext } from '../ports.ts'
 import { cutHead, hasHidden } from '../text.ts'
 import type { Image } from '../types.ts'
 import { inWords, shownPath, sizeInWords } from './guard.ts'
-import { imageKinds, imageLine, imageOf } from './image.ts'
+import { imageFromBase64, imageKinds, imageLine, imageOf } from './image.ts'
 import { kindOf, looksLatin } from './kind.ts'
-import { renderNotebook } from './notebook.ts'
+import { notebookPictures, renderNotebook } from './notebook.ts'
 import { listFolder, wayHere } from './open.ts'
 import type { Ranges } from './seen.ts'
 import { splitEnds } from './text-file.ts'
@@ -22,7 +22,7 @@ export interface View {
 	lines: Ranges
 	total: number
 	truncated: boolean
-	/** The file is a picture: `text` is its label. */
+	/** The file is a picture (`text` is its label), or a notebook with pictures on this page. */
 	images?: Image[]
 }
 
@@ -101,9 +101,10 @@ export const viewFile = async (
 		throw new ToolError(`${shown} is not text: ${kind.label}, ${sizeInWords(file.bytes.length)}. ${hint}`)
 	}
 	const notes: string[] = []
+	const pictures: { line: string; image: Image }[] = []
 	const text =
 		kind.kind === 'notebook'
-			? renderNotebook(Buffer.from(file.bytes).toString('utf8'))
+			? await notebookText(Buffer.from(file.bytes).toString('utf8'), shown, noImages, pictures)
 			: textOf(file.bytes, kind.kind, shown, notes)
 	if (file.unsaved)
 		notes.push("this is the unsaved text of the user's editor, not what is on the disk: no edit until it is saved")
@@ -115,6 +116,8 @@ export const viewFile = async (
 		)
 	const more = part.to < part.total
 	if (kind.kind === 'notebook') notes.push('notebook shown as text; edit_file works on the source of one cell')
+	const onPage = new Set(pictures.length > 0 ? part.body.split('\n').map((row) => row.replace(/^\d+\t/, '')) : [])
+	const images = pictures.flatMap(({ line, image }) => (onPage.has(line) ? [image] : []))
 	const whole = part.from === 1 && !more
 	const foot = whole
 		? `lines 1-${part.total} of ${part.total}: the whole file`
@@ -126,7 +129,31 @@ export const viewFile = async (
 		lines: part.lines,
 		total: part.total,
 		truncated: !whole,
+		...(images.length > 0 && { images }),
 	}
+}
+
+/** So many pictures of one notebook are shown; the rest are named with their size. */
+const maxPictures = 8
+
+/** A notebook's text; the pictures of its outputs that can be shown are added to `pictures`, each with its line in the text. */
+const notebookText = async (
+	json: string,
+	shown: string,
+	noImages: string | undefined,
+	pictures: { line: string; image: Image }[],
+): Promise<string> => {
+	if (noImages !== undefined) return renderNotebook(json)
+	const lines: (string | undefined)[] = []
+	for (const [at, { cell, data, plain }] of notebookPictures(json).entries()) {
+		if (pictures.length >= maxPictures) break
+		const image = await imageFromBase64(data, `${shown} cell ${cell} picture ${at + 1}`)
+		const line = 'refused' in image ? `[${plain}: ${image.refused}]` : imageLine(image.label)
+		lines.push(line)
+		if (!('refused' in image)) pictures.push({ line, image })
+	}
+	let next = 0
+	return renderNotebook(json, () => lines[next++])
 }
 
 const textOf = (bytes: Uint8Array, kind: FileKind, shown: string, notes: string[]): string => {

@@ -1,4 +1,5 @@
 // Which pictures of a conversation go with a request, and what a refusal says about them. Pure; used by valid-request.ts and index.ts.
+import { imageTokens } from '../budget.ts'
 import { imageLine, soundImage } from '../files/image.ts'
 import type { Block, Image, Message, ModelFailure } from '../types.ts'
 import type { ProviderQuirks } from './provider.ts'
@@ -25,6 +26,10 @@ export const imagesOf = (block: Block): readonly Image[] =>
 /** The pictures that messages carry, in order. */
 export const imagesIn = (messages: readonly Message[]): Image[] =>
 	messages.flatMap((message) => (message.role === 'user' ? message.blocks.flatMap(imagesOf) : []))
+
+/** Characters of base64 above what the pictures count as in tokens: a request looks that much longer than it is. */
+export const beyondTokens = (images: readonly Image[]): number =>
+	images.reduce((sum, image) => sum + Math.max(0, image.data.length - imageTokens(image) * 4), 0)
 
 const words = {
 	none: 'This model takes no images.',

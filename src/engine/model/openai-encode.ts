@@ -37,8 +37,9 @@ export function encodeOpenai(
 	if (quirks.cacheMarks && last && typeof last.content === 'string' && last.content)
 		last.content = marked(last.content, quirks)
 	else if (quirks.cacheMarks && last && Array.isArray(last.content)) {
-		const part = last.content.at(-1) as Wire
-		last.content[last.content.length - 1] = { ...part, cache_control: { type: 'ephemeral' } }
+		// Of several parts only a text takes a mark.
+		const at = (last.content as Wire[]).findLastIndex((part) => part.type === 'text')
+		if (at >= 0) last.content[at] = { ...(last.content[at] as Wire), cache_control: { type: 'ephemeral' } }
 	}
 	const max = Math.min(request.maxOutput, quirks.maxOutput ?? Number.POSITIVE_INFINITY)
 	const effort = request.effort && effortFor(request.effort, spec)

@@ -2,6 +2,7 @@
 import type { ModelEvent, ModelFailure, ModelRequest, ModelSpec } from '../types.ts'
 import { type Adapter, type AdapterDeps, idsIn } from './adapter.ts'
 import { brokenStream, cancelled, errorIn, failureOf, toldBy, wireFailure } from './failure.ts'
+import { beyondTokens, imagesIn } from './images.ts'
 import { learnOpenai } from './learn.ts'
 import { OpenaiDecoder } from './openai-decode.ts'
 import { encodeOpenai } from './openai-encode.ts'
@@ -49,7 +50,7 @@ export function openaiAdapter(provider: Provider, spec: ModelSpec, deps: Adapter
 							usedIds: idsIn(request.messages),
 							maxOutput: sent,
 							requestId,
-							sentChars: text.length,
+							sentChars: text.length - beyondTokens(imagesIn(messages)),
 							cutTold,
 						})
 					const type = response.headers['content-type'] ?? ''

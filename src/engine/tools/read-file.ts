@@ -5,7 +5,6 @@ import { noteSeen } from '../files/seen.ts'
 import { didYouMean } from '../files/suggest.ts'
 import { viewFile } from '../files/view.ts'
 import type { ResolvedPath, Tool } from '../ports.ts'
-import type { Image } from '../types.ts'
 import { jsonInput } from './json-input.ts'
 
 interface Input {
@@ -57,15 +56,15 @@ export const readFileTool: Tool<Input, Data> = {
 	async run({ data: { resolved, range } }, ctx) {
 		const view = await viewFile(ctx.files, resolved, range, ctx.limits, ctx.state.noImages)
 		noteSeen(ctx.state.seen, view.path, view.hash, view.lines, view.total)
-		if (view.images) {
-			const [{ label, mime, width, height }] = view.images as [Image]
-			return {
-				status: 'ok',
-				text: view.text,
-				images: view.images,
-				data: { path: view.path, label, mime, width, height },
-			}
+		const [image] = view.kind === 'image' ? (view.images ?? []) : []
+		const data = image
+			? { label: image.label, mime: image.mime, width: image.width, height: image.height }
+			: { lines: view.total, truncated: view.truncated }
+		return {
+			status: 'ok',
+			text: view.text,
+			...(view.images && { images: view.images }),
+			data: { path: view.path, ...data },
 		}
-		return { status: 'ok', text: view.text, data: { path: view.path, lines: view.total, truncated: view.truncated } }
 	},
 }

@@ -138,6 +138,31 @@ describe('model/images', () => {
 		}
 	})
 
+	it('a picture’s base64 is no proof that a server read only part of a request', async () => {
+		await open('openai', () => ({
+			body: openaiStream({
+				text: 'I see.',
+				usage: { prompt_tokens: 2_000, completion_tokens: 5, total_tokens: 2_005 },
+			}),
+		}))
+		const { last, notices } = await run([asks('look', await imageOf(fatPng(1_000_000), 'big.png'))])
+		expect(last).to.not.have.property('detail')
+		expect(notices).to.deep.equal([])
+		// Words of that length are one.
+		const words = await run([user('word '.repeat(200_000))])
+		expect(words.last).to.have.property('detail', 'context_cut:2005')
+	})
+
+	it('where marks are set in parts, a text carries it, never a picture', async () => {
+		await open('openai', () => good('openai'), { provider: { quirks: { cacheMarks: true } } })
+		await run([asks('look'), call(), shows('call_1', await picture())])
+		const { content } = sent().at(-1)
+		expect(content.map((part: any) => [part.type, 'cache_control' in part])).to.deep.equal([
+			['text', true],
+			['image_url', false],
+		])
+	})
+
 	it('without pictures the content stays a plain string, as servers want that take nothing else', async () => {
 		await open('openai', () => good('openai'))
 		await run([user('hi'), call(), shows('call_1')])

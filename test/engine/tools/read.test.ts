@@ -5,7 +5,7 @@ import { promises as fs } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { png } from '../../helpers/pictures.ts'
+import { jpeg, png } from '../../helpers/pictures.ts'
 import { type Scene, scene } from './scene.ts'
 
 const soon = <T>(work: Promise<T>): Promise<T> =>
@@ -271,16 +271,62 @@ describe('read_file', () => {
 		nbformat_minor: 5,
 	}
 
-	it('R12 a notebook is cells with ids and short outputs, pictures are sizes', async () => {
+	it('R12 a notebook is cells with ids and short outputs, pictures that are none are sizes', async () => {
 		await s.put('demo.ipynb', `${JSON.stringify(notebook, null, 1)}\n`)
 		const { text } = await read('demo.ipynb')
 		expect(text.length).to.be.lessThan(10_000)
 		expect(text)
 			.to.contain('cell 2 id=c1 code')
 			.and.contain('print("x")')
-			.and.contain('[image/png, 391 kB, not shown]')
+			.and.contain('[image/png, 391 kB, not shown: demo.ipynb cell 2 picture 1 is')
 			.and.contain('0  1  2')
 		expect(text).to.contain('Traceback').and.not.contain('iVBOR').and.not.contain('\u001b')
+	})
+
+	it('R12 pictures of outputs are shown with their page, line breaks in their base64 or not; bad ones say why', async () => {
+		const data = png(30, 20).toString('base64')
+		const shows = (value: unknown, type = 'image/png') => ({ output_type: 'display_data', data: { [type]: value } })
+		const cell = (...outputs: object[]) => ({ cell_type: 'code', source: ['plot()'], outputs })
+		const book = {
+			nbformat: 4,
+			cells: [
+				cell(shows(`${data.slice(0, 40)}\n${data.slice(40)}\n`)),
+				cell(shows(jpeg().toString('base64'), 'image/jpeg'), shows('not base64 !')),
+				cell(shows(png(30, 20).subarray(0, 50).toString('base64')), shows('<svg/>', 'image/svg+xml')),
+			],
+		}
+		await s.put('plots.ipynb', JSON.stringify(book))
+		const { text, images } = await read('plots.ipynb')
+		expect(images!.map((one) => [one.mime, one.label])).to.deep.equal([
+			['image/png', 'plots.ipynb cell 1 picture 1, PNG 30×20'],
+			['image/jpeg', 'plots.ipynb cell 2 picture 2, JPEG 16×8'],
+		])
+		expect(text)
+			.to.include('[image: plots.ipynb cell 1 picture 1, PNG 30×20]')
+			.and.include('[image/png, 1 kB, not shown: plots.ipynb cell 2 picture 3 is no valid base64.]')
+			.and.include('cut off')
+			.and.include('[image/svg+xml, 1 kB, not shown]')
+			.and.not.include(data.slice(0, 40))
+		const second = await read('plots.ipynb', { offset: 8 })
+		expect(
+			second.images!.map((one) => one.mime),
+			'only those of the page',
+		).to.deep.equal(['image/jpeg'])
+		s.ctx.state.noImages = 'local/m takes no images.'
+		const blind = await read('plots.ipynb')
+		expect(blind.images).to.equal(undefined)
+		expect(blind.text).to.include('[image/png, 1 kB, not shown]')
+	})
+
+	it('R12 a notebook full of pictures shows eight of them', async () => {
+		const outputs = Array.from({ length: 20 }, (_, n) => ({
+			output_type: 'display_data',
+			data: { 'image/png': png(2 + n, 2).toString('base64') },
+		}))
+		await s.put('many.ipynb', JSON.stringify({ nbformat: 4, cells: [{ cell_type: 'code', source: '', outputs }] }))
+		const { text, images } = await read('many.ipynb')
+		expect(images).to.have.length(8)
+		expect(text.match(/\[image\/png, 1 kB, not shown\]/g)).to.have.length(12)
 	})
 
 	it('R12 an edit of one cell leaves every other byte of the notebook', async () => {
