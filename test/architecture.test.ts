@@ -80,6 +80,7 @@ const fileRanks: Record<string, number> = {
 	'assemble.ts': 7,
 	'engine.ts': 7,
 	'slash.ts': 7,
+	'command-access.ts': 7,
 	'commands.ts': 7,
 	'command-prompt.ts': 7,
 	'command-turn.ts': 7,

@@ -2,7 +2,7 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EngineOptions, OpenOptions } from './api.ts'
-import type { Commands } from './commands.ts'
+import { commandAccess } from './command-access.ts'
 import { capLimits } from './config/apply-policy.ts'
 import { readCredentials } from './config/credentials.ts'
 import { denyReadPaths } from './config/deny-read.ts'
@@ -27,7 +27,6 @@ import { originOf } from './origin.ts'
 import { hostRule } from './permission/decide.ts'
 import { createDecider } from './permission/decider.ts'
 import { deniedReads } from './permission/rules.ts'
-import { createTrustStore, trustFile } from './permission/trust.ts'
 import type { AuditEntry, AuditLog, Clock, Redactor, SessionHeader, SessionWriter, ToolState } from './ports.ts'
 import { resumeSession } from './resume-session.ts'
 import type { Git } from './sandbox/git.ts'
@@ -230,7 +229,6 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	// A flag may ask for more than the team policy allows.
 	const asked = capLimits(settings.policy, options.limits ?? {})
 	const undo = settings.undo && keep ? await undoStore(a) : null
-	let commands: Promise<Commands> | null = null
 	const session: LiveSession = new LiveSession({
 		id: resumed?.header.id ?? id,
 		root,
@@ -277,28 +275,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 			await executor.renew()
 		},
 		warmUp: () => executor.warmUp(),
-		commands: async () => {
-			const folders = [join(paths.home, 'commands'), join(paths.project.dir, 'commands')]
-			const there = await Promise.all(
-				folders.map((path) =>
-					lstat(path).then(
-						() => true,
-						(error) => codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR',
-					),
-				),
-			)
-			if (!there.includes(true)) return null
-			commands ??= import('./commands.ts').then((room) => room.createCommands({ paths, home: options.home }))
-			return commands
-		},
-		trust: () =>
-			createTrustStore({
-				file: trustFile(paths),
-				clock,
-				approver: options.approver,
-				interactive: (options.consents ?? 'pinned') !== 'pinned',
-				record: (entry) => void audit.append(entry).catch(() => {}),
-			}),
+		...commandAccess({ options, paths, clock, record: (entry) => void audit.append(entry).catch(() => {}) }),
 		exportText: async () => {
 			const { exportTo, toMarkdown } = await import('./session/export.ts')
 			const sessionId = resumed?.header.id ?? id

@@ -1,8 +1,7 @@
 // What an open session is made of: the parts that assemble.ts brings and live-session.ts runs on. Types only.
 import type { Profile } from './api.ts'
-import type { Commands } from './commands.ts'
+import type { CommandAccess } from './command-access.ts'
 import type { Decider } from './permission/decider.ts'
-import type { TrustStore } from './permission/trust.ts'
 import type { AuditLog, Clock, ModelClient, Redactor, SessionWriter, Tool, ToolState } from './ports.ts'
 import type { Turnmark } from './session/resume.ts'
 import type { GateDeps } from './tools/invoke.ts'
@@ -28,7 +27,7 @@ export interface SessionStart {
 	stoppedMidway: boolean
 }
 
-export interface SessionParts {
+export interface SessionParts extends CommandAccess {
 	id: string
 	root: string
 	extraDirs: string[]
@@ -75,10 +74,6 @@ export interface SessionParts {
 	/** Starts what the first command will need, beside the first request. */
 	warmUp(): void
 	exportText(): Promise<string>
-	/** Loaded when one is asked for; null where there is no folder of commands. */
-	commands(): Promise<Commands | null>
-	/** For one run of a project's command: a no, or a yes for this time, holds for that run alone. */
-	trust(): TrustStore
 	complete(prefix: string): Promise<string[]>
 	onClose(): Promise<void>
 }

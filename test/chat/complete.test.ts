@@ -69,4 +69,18 @@ describe('Tab in the plain chat', () => {
 		const broken = await completer(() => Promise.reject(new Error('EIO')))
 		expect(await broken('@f')).to.deep.equal([[], '@f'])
 	})
+
+	it('command files are completed after the built-in ones, with a blank where they take arguments', async () => {
+		const file = { description: '', hint: '', source: 'user' as const, path: '~/x.md' }
+		const commands = [
+			{ ...file, name: 'compare', hint: '<a> <b>' },
+			{ ...file, name: 'web:compile' },
+		]
+		const fake = fakeGaruda(() => {}, { commands: { commands, problems: [] } })
+		const session = await fake.garuda.open()
+		const complete = createCompleter(fake.garuda, () => session)
+		expect(await complete('/comp')).to.deep.equal([['/compact', '/compare '], '/comp'])
+		expect(await complete('/web:')).to.deep.equal([['/web:compile'], '/web:'])
+		expect(await complete('/compare x')).to.deep.equal([[], '/compare x'])
+	})
 })

@@ -351,6 +351,28 @@ describe('the plain chat', () => {
 		expect(fakes[0]!.prompts).to.deep.equal(['one \ntwo'])
 	})
 
+	it('a command file runs as a prompt of its own; what was left out is said at the start', async () => {
+		const file = {
+			name: 'fix',
+			description: 'Fix\u001b[2J it',
+			hint: '',
+			source: 'project' as const,
+			path: '.garuda/commands/fix.md',
+		}
+		const { io, fakes, line, done } = start(answers, {
+			options: { commands: { commands: [file], problems: ['.garuda/commands/leak.md is left out: it is a link.'] } },
+		})
+		await io.sees('leak.md is left out: it is a link')
+		await line('/help')
+		await io.sees('/fix')
+		await line('/fix 12 "a b"')
+		await io.sees('you said /fix 12 "a b"')
+		await line('/exit')
+		expect(await done).to.equal(0)
+		expect(fakes[0]!.inputs).to.deep.equal([{ text: '/fix 12 "a b"', command: { name: 'fix', args: '12 "a b"' } }])
+		expect(io.out.text).to.not.include('\u001b[2J')
+	})
+
 	it('!command is a bash call of the user; a slash command is none of the model', async () => {
 		const { io, line, fakes } = start(({ text, emit }) => {
 			emit({
