@@ -1,6 +1,6 @@
 // The guarded way to the disk for every file tool: what a path really means, may it be touched, open it without a link.
 import { createHash } from 'node:crypto'
-import { promises as fs, lstatSync, readdirSync } from 'node:fs'
+import { promises as fs, lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, normalize, relative } from 'node:path'
 import { codeOf, ToolError } from '../errors.ts'
 import type { Files, ReadFile, ResolvedPath } from '../ports.ts'
@@ -48,16 +48,6 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 	const roots = [root, ...(await Promise.all((options.extraDirs ?? []).map(real)))]
 	const home = await real(options.home).catch(() => options.home)
 
-	/** One look-up for all who ask for a folder at the same moment: a command may name hundreds of new files in it. */
-	const asking = new Map<string, Promise<string>>()
-	const realFolder = (path: string): Promise<string> => {
-		const known = asking.get(path)
-		if (known) return known
-		const found = fs.realpath(path).finally(() => asking.delete(path))
-		asking.set(path, found)
-		return found
-	}
-
 	const nothingAt = createAbsence()
 	/** Folders where nothing of a dead writer is any more: looked at once a session. */
 	const swept = new Set<string>()
@@ -75,7 +65,7 @@ export const createFiles = async (options: FilesOptions): Promise<Files> => {
 				sensitive: system,
 				protected: null,
 			}
-		const found = await realPathOf(typed, realFolder, nothingAt)
+		const found = realPathOf(typed, nothingAt)
 		const inRoot = roots.find((folder) => under(found.path, folder))
 		return {
 			path: found.path,
@@ -274,24 +264,23 @@ const absolute = (path: string, root: string, home: string): string => {
 	return isAbsolute(path) ? path : `${root}/${path}`
 }
 
-/** The system's own reading of a path, links and ".." included; of a new file, its folder's real path plus the rest. */
-const realPathOf = async (
-	path: string,
-	realpath: (path: string) => Promise<string>,
-	nothingAt: (path: string) => boolean,
-): Promise<{ path: string; exists: boolean }> => {
+/**
+ * The system's own reading of a path, links and ".." included; of a new file, its folder's real path plus the rest.
+ * Without a wait: a call asks this several times, and a promise of the file system costs ten times the look itself.
+ */
+const realPathOf = (path: string, nothingAt: (path: string) => boolean): { path: string; exists: boolean } => {
 	const missing: string[] = []
 	let rest = path.replace(/(?<=.)\/+$/, '')
 	for (;;) {
 		try {
 			if (missing.length === 0 && nothingAt(rest)) throw nothing
-			const real = await realpath(rest)
+			const real = realpathSync.native(rest)
 			return { path: missing.length ? normalize(`${real}/${missing.join('/')}`) : real, exists: missing.length === 0 }
 		} catch (error) {
 			const code = codeOf(error)
 			if (code !== 'ENOENT') throw inWords(error, shownPath(path))
 			// realpath fails for a link to nothing as well; writing "through" it would make a file somewhere else.
-			if (error !== nothing && (await isLink(rest)))
+			if (error !== nothing && isLink(rest))
 				throw new ToolError(`${shownPath(rest)} is a link to something that does not exist.`)
 			const slash = rest.lastIndexOf('/')
 			const name = rest.slice(slash + 1)
@@ -338,11 +327,13 @@ const createAbsence = (): ((path: string) => boolean) => {
 	}
 }
 
-const isLink = (path: string): Promise<boolean> =>
-	fs.lstat(path).then(
-		(stats) => stats.isSymbolicLink(),
-		() => false,
-	)
+const isLink = (path: string): boolean => {
+	try {
+		return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
+	} catch {
+		return false
+	}
+}
 
 const readAll = async (handle: Parameters<typeof readBytes>[0], size: number, limit: number): Promise<Buffer> => {
 	const first = await readBytes(handle, 0, Math.min(size, limit) + 1)

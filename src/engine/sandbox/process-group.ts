@@ -1,10 +1,13 @@
 // A limit of processes that the kernel holds for root too, who is exempt from every other one. Around the bubblewrap of each command.
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { promises as fs, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface ProcessGroup {
-	/** Puts a process, and all that it will start, under the limit. False when that did not work. */
-	add(pid: number): boolean
+	/**
+	 * Puts a process, and all that it will start, under the limit. False when that did not work. A promise, for the kernel
+	 * may take tens of milliseconds over it.
+	 */
+	add(pid: number): Promise<boolean>
 	/** Removes the group; it must be empty by then, else it stays behind, empty later and harmless. */
 	close(): void
 }
@@ -36,14 +39,11 @@ export function processGroup(name: string, max: number): ProcessGroup | null {
 	return null
 }
 
-function put(folder: string, pid: number): boolean {
-	try {
-		writeFileSync(join(folder, 'cgroup.procs'), String(pid))
-		return true
-	} catch {
-		return false
-	}
-}
+const put = (folder: string, pid: number): Promise<boolean> =>
+	fs.writeFile(join(folder, 'cgroup.procs'), String(pid)).then(
+		() => true,
+		() => false,
+	)
 
 function remove(folder: string): void {
 	try {

@@ -31,6 +31,8 @@ export interface Started {
 	child: ChildProcess
 	out: OutputPipe | undefined
 	err: OutputPipe | undefined
+	/** It is where its limits hold; never rejects. Until then it must not begin. */
+	placed: Promise<unknown> | undefined
 	/** Rejects with a ToolError when the program could not be started. */
 	ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
@@ -103,13 +105,13 @@ export const start = async (
 		})
 		ended.catch(() => {}) // heard by whoever supervises it
 		const { pid } = child
+		const placed = pid === undefined ? undefined : launch.group?.add(pid)
 		if (pid !== undefined) {
-			launch.group?.add(pid)
 			launch.reaper?.add(pid)
 			child.once('exit', () => launch.reaper?.ended(pid))
 		}
 		if (launch.filter !== undefined && process.getuid?.() === 0) yieldTo(child.pid)
-		return { child, out, err, ended }
+		return { child, out, err, ended, placed }
 	} catch (error) {
 		for (const pipe of new Set([out, err])) pipe?.reader.destroy()
 		throw new ToolError(`The command could not be started: ${messageOf(error)}`)
@@ -136,7 +138,7 @@ export const discard = ({ child, out, err }: Started): void => {
 
 /** Stays to the end. `flags` is what a sandbox waits for. Throws ToolError when the program could not be started. */
 export const supervise = async (
-	{ child, out: outPipe, err: errPipe, ended }: Started,
+	{ child, out: outPipe, err: errPipe, ended, placed }: Started,
 	flags: Uint8Array | undefined,
 	spec: Pick<RunSpec, 'timeoutMs' | 'maxOutput' | 'onOutput' | 'separate'>,
 	signal: AbortSignal,
@@ -170,7 +172,7 @@ export const supervise = async (
 	if (flags !== undefined) {
 		const [, , , feed, , words] = child.stdio as readonly unknown[] as (Writable & Readable)[]
 		feed!.on('error', () => {}) // it ended before it had read all: its exit tells
-		feed!.end(flags)
+		void Promise.resolve(placed).then(() => feed!.end(flags))
 		let known = false
 		read(words!, (bytes) => {
 			if (status.length < 65_536) status += Buffer.from(bytes).toString('latin1')
