@@ -1,11 +1,23 @@
 // Whether a picture's bytes are whole from the first part to the last. Pure, by the formats' own part lists; used by image.ts.
-import { crc32 } from 'node:zlib'
 import type { Image } from '../types.ts'
 
 const cut = 'it ends before its last part (it was cut off)'
 const letters = (bytes: Uint8Array, at: number, length = 4): string =>
 	String.fromCharCode(...bytes.subarray(at, at + length))
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, n) => {
+	let c = n
+	for (let bit = 0; bit < 8; bit++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1
+	return c
+})
+
+/** The checksum of PNG parts. By hand: zlib has it, but loading zlib would cost every start 2 ms. */
+function crc32(bytes: Uint8Array): number {
+	let crc = 0xffffffff
+	for (let at = 0; at < bytes.length; at++) crc = crcTable[(crc ^ bytes[at]!) & 0xff]! ^ (crc >>> 8)
+	return (crc ^ 0xffffffff) >>> 0
+}
 
 /** Of a PNG: every part with its checksum, picture data, and IEND. What stands behind IEND is nobody's business. */
 function png(bytes: Uint8Array): string | null {

@@ -69,9 +69,7 @@ async function inspect(bytes: Uint8Array, name: string): Promise<Image | Refusal
 	if (broken !== null) return { refused: `${shown} is a damaged PNG image: ${broken}.` }
 	const { mime, width, height, kind } = found
 	const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
-	const image = { mime, data, width, height, label: `${shown}, ${kind} ${width}×${height}` }
-	sound.set(image, true)
-	return image
+	return { mime, data, width, height, label: `${shown}, ${kind} ${width}×${height}` }
 }
 
 const shownName = (name: string): string => oneLine(name, 120) || 'The image'
@@ -103,16 +101,13 @@ export async function imageFromBase64(data: string, name: string): Promise<Image
 	return bytes ? inspect(bytes, name) : { refused: `${shown} is no valid base64.` }
 }
 
-/** Pictures whose bytes were looked at in this process; a stored one is looked at once. */
-const sound = new WeakMap<object, boolean>()
-
 /**
  * Whether a value is a picture that can be sent: the right fields, strict base64, and bytes that are what it says. For
- * what comes out of a stored session, where anybody may have changed it.
+ * what comes out of a stored session, where anybody may have changed it. `seen` keeps the answers, for who asks again.
  */
-export function soundImage(value: unknown): boolean {
+export function soundImage(value: unknown, seen?: WeakMap<object, boolean>): boolean {
 	if (typeof value !== 'object' || value === null) return false
-	const known = sound.get(value)
+	const known = seen?.get(value)
 	if (known !== undefined) return known
 	const { mime, data, width, height, label } = value as Partial<Image>
 	let good = false
@@ -121,7 +116,7 @@ export function soundImage(value: unknown): boolean {
 		const found = bytes && check(bytes)
 		good = !!found && !('wrong' in found) && found.mime === mime && found.width === width && found.height === height
 	}
-	sound.set(value, good)
+	seen?.set(value, good)
 	return good
 }
 

@@ -18,6 +18,8 @@ export interface ImageRules {
 	max?: number
 	/** Pictures that were refused before. */
 	refused?: WeakSet<Image>
+	/** Answers about pictures that were looked at before, so that each is looked at once. */
+	seen?: WeakMap<object, boolean>
 }
 
 export const imagesOf = (block: Block): readonly Image[] =>
@@ -65,7 +67,7 @@ export function selectImages(messages: readonly Message[], rules: ImageRules): S
 				? words.none
 				: rules.refused?.has(image)
 					? words.refused
-					: soundImage(image)
+					: soundImage(image, rules.seen)
 						? null
 						: words.broken
 			if (why !== null) {

@@ -81,6 +81,7 @@ const repairing = (adapter: Adapter, provider: Provider, spec: ModelSpec, log: (
 	const refused = new WeakSet<Block>()
 	const bad = new WeakSet<Message>()
 	const pictures = pictureMender()
+	const seen = new WeakMap<object, boolean>()
 	return {
 		async *stream(request, signal) {
 			let [unbound, neutralised, learned] = [false, false, 0]
@@ -126,6 +127,7 @@ const repairing = (adapter: Adapter, provider: Provider, spec: ModelSpec, log: (
 						taken: spec.images !== false && quirks.images !== false,
 						...(quirks.maxImages !== undefined && { max: quirks.maxImages }),
 						refused: pictures.refused,
+						seen,
 					},
 				})
 				let mend: string | undefined

@@ -120,7 +120,7 @@ function wholeImages(message: { blocks: Obj[] }): void {
 		const { images, ...rest } = block
 		const broken = block.images.filter((one) => !soundImage(one))
 		if (broken.length === 0) return block
-		const whole = block.images.filter(soundImage)
+		const whole = block.images.filter((one) => soundImage(one))
 		const lines = broken.map((one) => imageLine(isObj(one) ? one.label : undefined, lost))
 		return { ...rest, text: [rest.text, ...lines].join('\n'), ...(whole.length > 0 ? { images: whole } : {}) }
 	})
@@ -143,7 +143,7 @@ export function scrub(record: SessionRecord, redact: (text: string) => string): 
 	const pictures = new Set<unknown>(
 		messagesOf(record as unknown as Obj)
 			.flatMap(({ blocks }) => blocks.flatMap((block) => (block.type === 'image' ? block : (block.images ?? []))))
-			.filter(soundImage),
+			.filter((one) => soundImage(one)),
 	)
 	const text = (value: string): string => {
 		const clean = redact(value)
