@@ -7,7 +7,7 @@ import { type Compaction, createCompaction } from './context/compact.ts'
 import { messageOf, UserError } from './errors.ts'
 import { imageLine, soundImage } from './files/image.ts'
 import { asEvents, History, type RecordOf } from './history.ts'
-import { imagesBeside, noImages } from './pictures.ts'
+import { aboutImages, imagesBeside, noImages } from './pictures.ts'
 import type { ResolvedPath, SessionRecord, SessionWriter } from './ports.ts'
 import { promptText } from './prompt-message.ts'
 import { schemaCheck } from './schema-check.ts'
@@ -273,22 +273,14 @@ export class LiveSession implements Session {
 			},
 		)
 		for (const notice of notices) this.note(notice)
-		this.tellImages(images)
+		const told = aboutImages(prompt.images ?? [], images, this.p.state.noImages)
+		if (told) this.emit({ type: 'notice', ...told })
 		this.modeTold = this.modeNow
 		this.stopped = false
 		if (file?.begun) return this.log.append(this.said(this.p.redactor.redact(text), images), { type: 'note' })
 		// A record with no prompt would be no turn: context or pictures alone are named by their label.
 		const words = prompt.text.trim() || (prompt.context?.[0]?.label ?? images[0]?.label ?? '…')
 		await this.open(words, this.p.redactor.redact(text), images)
-	}
-
-	/** The person sees which pictures go with the prompt, and when the model will not see them. */
-	private tellImages(images: readonly Image[]): void {
-		if (images.length === 0) return
-		const labels = images.map((image) => image.label).join('; ')
-		const { noImages: why } = this.p.state
-		const text = why === undefined ? `Attached: ${labels}.` : `Not shown to the model: ${labels}. ${why}`
-		this.emit({ type: 'notice', level: why === undefined ? 'info' : 'warning', text })
 	}
 
 	/** A turn begins in the conversation and in the journal. */
