@@ -266,6 +266,39 @@ describe('sandbox: limits and refusals', () => {
 		}
 	}
 
+	it('proc-22 of the home a command writes to the caches of build tools alone, in plan mode to none; the limit is said', async () => {
+		const caches = ['.npm/_cacache', '.cargo/registry', '.m2/repository', 'go/pkg/mod'].map((name) =>
+			join(fixture.home, name),
+		)
+		for (const path of caches) mkdirSync(path, { recursive: true })
+		const beside = [
+			'.npm/x',
+			'.npmrc',
+			'.cargo/config.toml',
+			'.cargo/bin/x',
+			'.m2/settings.xml',
+			'go/bin/x',
+			'go/pkg/x',
+		]
+		const into = [...caches.map((path) => join(path, 'x')), ...beside.map((name) => join(fixture.home, name))]
+		const script = into.map((path) => `mkdir -p '${join(path, '..')}'; echo planted > '${path}'`).join('; ')
+		const written = () => into.filter((path) => existsSync(path) && readFileSync(path, 'utf8') === 'planted\n')
+		await use({ caches }, async (executor) => {
+			const run = (readOnly: boolean) =>
+				executor.run(
+					{ script: `{ ${script}; } 2>/dev/null; true`, cwd: fixture.root, timeoutMs: 5_000, readOnly },
+					never,
+				)
+			await run(true)
+			expect(written()).to.deep.equal([])
+			await run(false)
+			expect(written()).to.deep.equal(caches.map((path) => join(path, 'x')))
+		})
+		// What a host's build then takes from a cache is not checked.
+		const said = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
+		expect(said).to.match(/^- Caches of build tools are shared with your own builds/m)
+	})
+
 	it('dos-01 a fork bomb is ended and named', async () => {
 		const result = await use({ limits: { processes: 60 } }, (executor) =>
 			executor.run({ script: 'f() { f | f & }; f; sleep 5', cwd: fixture.root, timeoutMs: 8_000 }, never),
