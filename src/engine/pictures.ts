@@ -34,8 +34,8 @@ export const imagesBeside = (tool: Tool, show: (callId: string, images: Image[])
 })
 
 /**
- * A word for the person about the pictures of a prompt (`all`, those that were `given` first): which mentions became one, or
- * that the model is shown none. Null when there is nothing to say: what a person put in by hand they see themselves.
+ * A word for the person about the pictures of a prompt (`all`, with those that were `given`): which mentions became one, or that
+ * the model is shown none. Null when there is nothing to say: what a person put in by hand they see themselves.
  */
 export function aboutImages(
 	given: readonly Image[],
@@ -45,6 +45,6 @@ export function aboutImages(
 	const labels = (images: readonly Image[]): string => images.map((image) => image.label).join('; ')
 	if (noImages !== undefined && all.length > 0)
 		return { level: 'warning', text: `Not shown to the model: ${labels(all)}. ${noImages}` }
-	const mentioned = all.slice(given.length)
+	const mentioned = all.filter((image) => !given.includes(image))
 	return mentioned.length > 0 ? { level: 'info', text: `Attached: ${labels(mentioned)}.` } : null
 }

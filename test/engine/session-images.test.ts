@@ -105,6 +105,22 @@ describe('pictures in a session', () => {
 		])
 	})
 
+	it('what a person put in by hand is not told back to them; only what a mention became', async () => {
+		const at = place({ 'shot.png': png(8, 8) })
+		const { session, model } = await at.open([{ text: 'ok' }, { text: 'ok' }])
+		const image = await imageOf(png(5, 5), 'mine.png')
+		const { events } = await say(session, { text: 'look', images: [image] })
+		expect(only(events, 'notice')).to.deep.equal([])
+		const both = await say(session, { text: 'and @shot.png', images: [image] })
+		expect(only(both.events, 'notice').map((one) => one.text)).to.deep.equal(['Attached: shot.png, PNG 8×8.'])
+		expect(imagesIn(model.requests[1]!.messages).map((one) => one.width)).to.deep.equal([5, 5, 8])
+		const [first, second] = [
+			textIn(model.requests[1]!.messages).indexOf('image: mine.png', 50),
+			textIn(model.requests[1]!.messages).indexOf('image: shot.png'),
+		]
+		expect(first, 'the text names them in their order').to.be.below(second)
+	})
+
 	it('R02 a damaged picture in a prompt, mentioned or given, sends nothing of it', async () => {
 		const at = place({ 'cut.png': png(30, 30).subarray(0, 60) })
 		const { session, model } = await at.open([{ text: 'ok' }])
