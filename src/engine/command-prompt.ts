@@ -6,7 +6,7 @@ import { viewFolder } from './files/view.ts'
 import type { Files, ResolvedPath } from './ports.ts'
 import { clip, oneLine } from './text.ts'
 import type { Call, Outcome } from './tools/invoke.ts'
-import type { TurnEnd } from './types.ts'
+import type { Image, TurnEnd } from './types.ts'
 import { neutralise, wrap } from './untrusted.ts'
 
 export interface CommandRun {
@@ -24,7 +24,7 @@ export interface CommandRun {
 }
 
 export type CommandText =
-	| { said: string }
+	| { said: string; images: Image[] }
 	/** It did not get as far as the model. */
 	| { stopped: string; cancelled: boolean; denials: TurnEnd['denials'] }
 
@@ -73,6 +73,7 @@ export async function commandText(file: Command, args: string, run: CommandRun):
 	const said = out.join('')
 
 	const attached: string[] = []
+	const images: Image[] = []
 	const done = new Set<string>()
 	for (const mention of bodyMentions(pieces)) {
 		const found = await existing(mention, run.files)
@@ -93,8 +94,9 @@ export async function commandText(file: Command, args: string, run: CommandRun):
 		const outcome = await call('read_file', input)
 		if (outcome.status !== 'ok') return stopped(`@${oneLine(found.typed, 200)}`, input, outcome)
 		attached.push(wrap('garuda-attached', { path: found.shown }, outcome.text))
+		images.push(...((outcome as { images?: Image[] }).images ?? []))
 	}
-	return { said: [said, ...attached].join('\n\n') }
+	return { said: [said, ...attached].join('\n\n'), images }
 }
 
 const deniedBy = (reason: string): Outcome => ({

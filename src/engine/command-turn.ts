@@ -4,12 +4,13 @@ import type { Command, Commands } from './commands.ts'
 import { UserError } from './errors.ts'
 import type { TrustStore } from './permission/trust.ts'
 import type { ToolState } from './ports.ts'
-import type { TurnEnd } from './types.ts'
+import type { Image, TurnEnd } from './types.ts'
 import { noUsage } from './types.ts'
 
 /** What goes to the model; `begun`: the turn is on record already. */
 export interface FileText {
 	said: string
+	images: Image[]
 	begun: boolean
 }
 
@@ -71,7 +72,7 @@ export async function fileTurn(
 				await turn.begin(`<garuda-note>The user runs the command /${name}.</garuda-note>`)
 			},
 		})
-		if ('said' in text) return signal.aborted ? ended(null) : { said: text.said, begun }
+		if ('said' in text) return signal.aborted ? ended(null) : { said: text.said, images: text.images, begun }
 		if (begun)
 			await turn.told(
 				`<garuda-note>The command /${name} was stopped before its text reached you: one of its own steps did not succeed.</garuda-note>`,

@@ -238,7 +238,9 @@ export class LiveSession implements Session {
 				await this.undoStack.finish(turn, end.reason)
 				const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
 				const time = this.p.clock.now()
-				await this.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
+				// What ended before it was on record (a command that was not agreed to) leaves no session behind.
+				if (this.undoStack.turns.at(-1)?.turn === turn)
+					await this.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
 				await this.p.audit.turnEnd()
 			} catch (error) {
 				this.note(`The end of this turn could not be recorded: ${messageOf(error)}`)
@@ -257,7 +259,11 @@ export class LiveSession implements Session {
 
 	/** The user's words become a message, redacted before anything is sent or kept. */
 	private async takeIn(prompt: PromptInput, schema: Json | undefined, file: FileText | null): Promise<void> {
-		const { text, images, notices } = await promptText(
+		const {
+			text,
+			images: mentioned,
+			notices,
+		} = await promptText(
 			file && prompt.command ? { ...prompt, text: prompt.command.args } : prompt,
 			{
 				...(file ? { instead: file.said } : {}),
@@ -272,6 +278,7 @@ export class LiveSession implements Session {
 				permit: (resolved) => this.permitRead(resolved),
 			},
 		)
+		const images = [...(file?.images ?? []), ...mentioned]
 		for (const notice of notices) this.note(notice)
 		const told = aboutImages(prompt.images ?? [], images, this.p.state.noImages)
 		if (told) this.emit({ type: 'notice', ...told })

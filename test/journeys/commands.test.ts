@@ -62,7 +62,7 @@ describe('journey: command files', () => {
 		expect(ran.code).to.equal(1)
 		expect(ran.stderr).to.include('you have not agreed to it').and.include('type /ship there')
 		expect(existsSync(join(at.root, 'shipped.txt'))).to.equal(false)
-		expect(sent(at)).to.equal('')
+		expect(journals(at.root)).to.deep.equal([])
 	})
 
 	it('JSON names them, and a stopped one is a result that says so; lines of input run them too', async () => {
