@@ -41,14 +41,29 @@ export function readList(body: unknown, today: string): Listed[] | null {
 	const list = Array.isArray(body) ? body : (outer?.data ?? outer?.models)
 	if (!Array.isArray(list)) return null
 	const found = new Map<string, Listed>()
+	const beside = capabilitiesBeside(outer)
 	for (const value of list.slice(0, 5_000)) {
 		const entry = object(value)
 		const raw = entry && (typeof entry.id === 'string' ? entry.id : entry.name)
 		if (!entry || typeof raw !== 'string' || !idForm.test(raw)) continue
 		const id = raw.replace(/^models\//, '')
-		if (!found.has(id) && !otherKinds.test(id) && talks(entry)) found.set(id, read(entry, id, today))
+		const whole =
+			entry.capabilities === undefined && beside.has(raw) ? { ...entry, capabilities: beside.get(raw) } : entry
+		if (!found.has(id) && !otherKinds.test(id) && talks(entry)) found.set(id, read(whole, id, today))
 	}
 	return [...found.values()].sort(order)
+}
+
+/** llama.cpp tells what its models can in a second list, beside the one that names them. */
+function capabilitiesBeside(outer: Entry | null): Map<string, unknown> {
+	const lists = Array.isArray(outer?.data) && Array.isArray(outer.models) ? outer.models.slice(0, 5_000) : []
+	return new Map(
+		lists.flatMap((value: unknown): [string, unknown][] => {
+			const entry = object(value)
+			const name = entry?.model ?? entry?.name
+			return typeof name === 'string' && Array.isArray(entry?.capabilities) ? [[name, entry.capabilities]] : []
+		}),
+	)
 }
 
 /** Whether the entry itself says that it cannot be talked to, or cannot call tools. */
@@ -160,6 +175,8 @@ export function factsOf(provider: string, listed: Listed, local: boolean): Parti
 	if (spec.window === null && listed.maxOutput !== undefined && !local)
 		facts.maxOutput = Math.min(listed.maxOutput, 32_000, Math.max(1024, Math.floor((listed.window ?? 128_000) / 4)))
 	if (spec.price === null && listed.price) facts.price = listed.price
-	if (spec.images === undefined && listed.images !== undefined) facts.images = listed.images
+	// Of a local server "no" is what is assumed anyway, and may be another tomorrow (llama.cpp with --mmproj).
+	if (spec.images === undefined && listed.images !== undefined && (listed.images || !local))
+		facts.images = listed.images
 	return facts
 }

@@ -110,7 +110,15 @@ describe('setup: lists of models', () => {
 			[{}, undefined],
 		] as const)
 			expect(told(entry), JSON.stringify(entry)).to.equal(images)
+		// llama.cpp: two lists.
+		const two = {
+			data: [{ id: 'a.gguf' }, { id: 'b' }],
+			models: [{ name: 'a.gguf', capabilities: ['completion', 'multimodal'] }, 7],
+		}
+		expect(readList(two, today)!.map((one) => one.images)).to.deep.equal([true, undefined])
 		expect(factsOf('x', { id: 'm', images: true, created: 0 }, true)).to.deep.equal({ images: true })
+		expect(factsOf('x', { id: 'm', images: false, created: 0 }, true)).to.deep.equal({})
+		expect(factsOf('x', { id: 'm', images: false, created: 0 }, false)).to.deep.equal({ images: false })
 		expect(factsOf('anthropic', { id: 'claude-sonnet-5-5', images: true, created: 0 }, false)).to.deep.equal({})
 	})
 
