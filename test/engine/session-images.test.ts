@@ -8,6 +8,7 @@ import { imageOf } from '../../src/engine/files/image.ts'
 import { History } from '../../src/engine/history.ts'
 import { replaySession } from '../../src/engine/inspect/replay.ts'
 import { validRequest } from '../../src/engine/model/index.ts'
+import { specAt } from '../../src/engine/pictures.ts'
 import { scrub } from '../../src/engine/session/records.ts'
 import type { AgentEvent, Block, Image, Message, ModelFailure, PromptInput } from '../../src/engine/types.ts'
 import { type FakeModel, fakeModel, fakeSpec, only, type Reply } from '../helpers/fakes.ts'
@@ -162,6 +163,37 @@ describe('pictures in a session', () => {
 		)
 			.to.contain('not attached')
 			.and.contain('no images')
+	})
+
+	it('after a change of model the new one counts', async () => {
+		const at = place({ 'shot.png': png(8, 8) })
+		const blind = fakeModel([read('shot.png'), { text: 'no' }])
+		const sees = fakeModel([read('shot.png'), { text: 'yes' }])
+		const clients = {
+			blind: async () => ({ client: blind, spec: fakeSpec({ id: 'blind', images: false }) }),
+			sees: async () => ({ client: sees, spec: fakeSpec({ id: 'sees', images: true }) }),
+		}
+		const { session } = await at.open([], undefined, { ports: {}, clients, model: 'blind' })
+		const first = await say(session, 'look')
+		expect(only(first.events, 'tool_result')[0]!.status).to.equal('failed')
+		await session.setModel('sees')
+		const second = await say(session, 'look again')
+		expect(only(second.events, 'tool_result')[0]!.status).to.equal('ok')
+		expect(imagesIn(sees.requests[1]!.messages)).to.have.length(1)
+		await session.setModel('blind')
+	})
+
+	it('a model of a server on this machine is shown none where nothing is known of it; others are tried', () => {
+		const spec = fakeSpec()
+		for (const url of [
+			'http://127.0.0.1:11434/v1',
+			'http://localhost:1234/v1',
+			'http://box.lan:8080/v1',
+			'https://[::1]/v1',
+		])
+			expect(specAt(spec, url).images, url).to.equal(false)
+		expect(specAt(spec, 'https://api.example.com/v1').images).to.equal(undefined)
+		expect(specAt({ ...spec, images: true }, 'http://127.0.0.1:11434/v1').images).to.equal(true)
 	})
 
 	it('a resume sends the same pictures again, large ones from beside the journal', async () => {
