@@ -34,7 +34,7 @@ export function innerOf(words: readonly string[]): Inner[] {
 	const name = baseName(words[0] ?? '')
 	const args = words.slice(1)
 	if (/^ld-linux|^ld-musl|^ld\.so|^ld64/.test(name))
-		return [{ argv: afterOptions(args, { valued: '--library-path --preload --argv0 --audit' })[0] ?? [] }]
+		return afterOptions(args, { valued: '--library-path --preload --argv0 --audit' }).map((argv) => ({ argv }))
 	if (shells.has(name)) return shell(name, args)
 	const found: Inner[] = interpreters.test(name) ? code(args) : []
 	const wrapper = wrapperOf(name)
@@ -90,10 +90,10 @@ const asPlainShell = (text: string): string =>
 
 /** String literals of code in another language that might be handed to a shell. */
 function code(args: readonly string[]): Inner[] {
-	const at = args.findIndex((word) => /^-[A-Za-z]*[cer]$|^--(?:eval|print|command)$|^-p$|^-pe$|^eval$/.test(word))
+	const at = args.findIndex((word) => /^-[A-Za-z]*[cer]$|^--(?:eval|print|command)$|^-p$|^eval$/.test(word))
 	const text = at >= 0 ? args[at + 1] : args.find((word) => word.startsWith('--eval='))?.slice(7)
 	if (!text) return []
-	return /system|exec|popen|spawn|subprocess|run|`|qx|open|Process/.test(text) ? literals(text) : []
+	return /system|exec|spawn|subprocess|run|`|qx|open|Process/.test(text) ? literals(text) : []
 }
 
 /** The words of find's or fd's -exec up to its end. */

@@ -89,7 +89,6 @@ function afterXargs(args: readonly string[]): string[] {
 	let at = 0
 	for (; at < args.length && args[at]!.startsWith('-'); at++) {
 		const word = args[at]!
-		if (word === '--') return args.slice(at + 1)
 		if (/^-[rt0pxo]*[ILnPsdEaJRS]$|^--(?:max-(?:args|procs|chars)|delimiter|arg-file)$/.test(word)) at++
 	}
 	return args.slice(at)

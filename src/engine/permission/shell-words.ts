@@ -55,7 +55,9 @@ export async function readShell(text: string, home?: string, cwd?: string): Prom
 	if (text.length > maxShellText) return scan(text)
 	const parser = await import('unbash')
 	try {
-		return new Reader(parser, { home, cwd }).read(text)
+		const read = new Reader(parser, { home, cwd }).read(text)
+		// What was not read to its end (nested beyond the parser's limit, too) is seen by deny rules at least roughly.
+		return read.broken === null ? read : { ...read, commands: [...read.commands, ...scan(text).commands] }
 	} catch (error) {
 		// Nested beyond the stack: read roughly, and ask.
 		if (error instanceof RangeError) return scan(text, 'it is nested too deeply to be read')
@@ -300,7 +302,7 @@ class Reader {
 		)
 			this.#evaluate(`${name} evaluates names and indexes`)
 		// Plain text handed on by a pipe may be a shell's input.
-		if (/^(?:echo|printf|cat|print)$/.test(name))
+		if (/^(?:echo|printf|print)$/.test(name))
 			for (const word of words.slice(1)) this.#texts.push({ text: word, input: true })
 		if (name === 'echo' && words.length > 2) this.#texts.push({ text: words.slice(1).join(' '), input: true })
 		for (const inner of innerOf(words)) this.#inner(inner, name, depth)
