@@ -230,7 +230,11 @@ const scope = (root: string): Place[] => [
 		tests: [...net, 'engine/web/fetch', 'engine/web/target', 'engine/tools/web-gate'],
 		find: [conditions],
 	},
-	{ file: 'files/sensitive.ts', tests: ['engine/files/guard'], find: [texts, conditions, patterns] },
+	{
+		file: 'files/sensitive.ts',
+		tests: ['engine/files/sensitive', 'engine/files/guard'],
+		find: [texts, conditions, patterns],
+	},
 	{
 		file: 'files/guard.ts',
 		tests: ['engine/files/guard', 'engine/tools/edit', 'engine/tools/read'],

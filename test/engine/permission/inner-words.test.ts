@@ -109,7 +109,7 @@ const wrappers: Record<string, [before: string, options: string]> = {
 }
 
 describe('permission: commands inside commands', () => {
-	it('deny-07 a command after a wrapper and its options is seen', async () => {
+	it('a command after a wrapper and its options is seen', async () => {
 		for (const [name, [before, options]] of Object.entries(wrappers)) {
 			// By its path: `time` alone is a word of the shell.
 			const program = `/usr/bin/${name}`
@@ -136,7 +136,7 @@ describe('permission: commands inside commands', () => {
 			expect(await sees(text), text).to.equal(true)
 	})
 
-	all('deny-07 a command after a tool’s sub-command is seen', [
+	all('a command after a tool’s sub-command is seen', [
 		...['npm exec', 'npm x', 'pnpm exec', 'pnpm dlx', 'yarn exec', 'yarn dlx', 'bun x', 'uv run', 'poetry run'].map(
 			(start) => `${start} gaa b`,
 		),
@@ -148,7 +148,7 @@ describe('permission: commands inside commands', () => {
 		'npm exec -- gaa b',
 	])
 
-	all('deny-06 a shell’s text is seen, whatever stands before it', [
+	all('a shell’s text is seen, whatever stands before it', [
 		...['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'fish', 'rbash', 'csh', 'tcsh'].map(
 			(shell) => `${shell} -c 'gaa b'`,
 		),
@@ -167,7 +167,7 @@ describe('permission: commands inside commands', () => {
 		'sh -c "echo \\$\'a\' ; gaa b"',
 	])
 
-	all('deny-06 a shell that reads its input is given what a pipe holds', [
+	all('a shell that reads its input is given what a pipe holds', [
 		"echo 'gaa b' | bash",
 		"echo 'gaa b' | bash -s x",
 		"echo 'gaa b' | bash -s -- -c x",
@@ -195,7 +195,7 @@ describe('permission: commands inside commands', () => {
 		"echo '.system gaa b' | sqlite3 db",
 	])
 
-	all('deny-07 a command that xargs or parallel reads, or puts together, is seen', [
+	all('a command that xargs or parallel reads, or puts together, is seen', [
 		...['', '-r ', '-n 1 ', '-0rn 1 ', '--max-args 1 ', '--max-procs 1 ', '--max-chars 9 ', '--delimiter x '].map(
 			(options) => `echo 'gaa b' | xargs ${options}env`,
 		),
@@ -215,7 +215,7 @@ describe('permission: commands inside commands', () => {
 		"parallel sh -c {} ::: 'gaa b'",
 	])
 
-	all('deny-07 a command in an option or a word of a program is seen', [
+	all('a command in an option or a word of a program is seen', [
 		...['eval gaa b', "eval -- 'gaa b'", "trap 'gaa b' EXIT", "trap -- 'gaa b' 0", "alias x='gaa b'"],
 		...["mapfile -C 'gaa b' x", "readarray -C 'gaa b' x", "complete -C 'gaa b' x", "complete -F 'gaa b' x"],
 		...['bind -x \'"\\C-x": gaa b\'', "env -S 'gaa b'", "env --split-string='gaa b'", "env '-vSgaa b'"],
@@ -269,7 +269,7 @@ describe('permission: commands inside commands', () => {
 		...["make 'X!=gaa b'", "make 'SHELL=gaa b'"],
 	])
 
-	all('deny-08 a command in the code of another language is seen', [
+	all('a command in the code of another language is seen', [
 		...['python', 'python3.12', 'pypy3', 'bun', 'perl', 'ruby', 'php', 'lua', 'tclsh', 'osascript', 'Rscript'].map(
 			(name) => `${name} -e 'system("gaa b")'`,
 		),
@@ -295,13 +295,13 @@ describe('permission: commands inside commands', () => {
 		...['remote.x.receivepack', 'interactive.diffFilter', 'browser.x.cmd', 'man.x.cmd', 'uploadpack.packObjectsHook'],
 		...['init.templateDir', 'include.path', 'includeIf.gitdir:x.path'],
 	]
-	all('git-01 a command that a setting of git’s names is seen', [
+	all('a command that a setting of git’s names is seen', [
 		...keys.map((key) => `git -c ${key}='gaa b' log`),
 		"git clone --config core.editor='gaa b' x",
 		"git config core.editor 'gaa b'",
 	])
 
-	all('git-01 a command in an option of git’s is seen', [
+	all('a command in an option of git’s is seen', [
 		...['--upload-pack', '--receive-pack', '--exec', '--open-files-in-pager', '--extcmd', '--exec-path'].map(
 			(option) => `git x ${option}='gaa b' y`,
 		),
@@ -345,7 +345,7 @@ describe('permission: commands inside commands', () => {
 			expect((await readShell(text)).commands.length, text).to.equal(1)
 	})
 
-	it('deny-06 what loads code or runs later is a doubt', async () => {
+	it('what loads code or runs later is a doubt', async () => {
 		const grave = async (text: string) => (await readShell(text)).doubts.some((doubt) => doubt.grave)
 		for (const text of ['enable -f ./x.so y', 'crontab f', 'crontab -', 'env g*a b', 'nice gaa? b', 'nohup [g]aa b'])
 			expect(await grave(text), text).to.equal(true)

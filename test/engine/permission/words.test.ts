@@ -11,7 +11,7 @@ const doubts = async (text: string): Promise<string> =>
 	(await read(text)).doubts.map(({ reason, grave }) => `${grave ? 'grave: ' : ''}${reason}`).join('\n')
 
 describe('permission: words of a command', () => {
-	it('deny-01 quotes and expansions are done as bash does them', async () => {
+	it('quotes and expansions are done as bash does them', async () => {
 		for (const [text, expected] of [
 			['gaa b', ['gaa', 'b']],
 			['g"a"\'a\' b', ['gaa', 'b']],
@@ -36,7 +36,7 @@ describe('permission: words of a command', () => {
 			expect((await words(text))[0], text).to.deep.equal(expected)
 	})
 
-	it('deny-03 a name that the disk or the run chooses is a doubt', async () => {
+	it('a name that the disk or the run chooses is a doubt', async () => {
 		for (const text of ['g?a b', 'ga* b', '[g]aa b', '+(gaa) b', '@(gaa|x) b'])
 			expect(await doubts(text), text).to.match(/^grave: the name of a command is a pattern/)
 		for (const text of ['$x b', 'g$x b', '`x` b']) expect(await doubts(text), text).to.include('known only at the run')
@@ -44,7 +44,7 @@ describe('permission: words of a command', () => {
 			expect(await doubts(text), text).to.equal('')
 	})
 
-	it('secret-05 a changed HOME or PWD is a doubt, wherever it stands', async () => {
+	it('a changed HOME or PWD is a doubt, wherever it stands', async () => {
 		for (const text of [
 			'HOME=/x; cat ~/a',
 			'HOME+=x cat ~/a',
@@ -67,7 +67,7 @@ describe('permission: words of a command', () => {
 			expect(await doubts(text), text).to.equal('')
 	})
 
-	it('deny-05 a command in text that is evaluated later is seen, and asked about', async () => {
+	it('a command in text that is evaluated later is seen, and asked about', async () => {
 		for (const evaluation of [
 			...['-eq', '-ne', '-lt', '-le', '-gt', '-ge'].map((operator) => `[[ x ${operator} 1 ]]`),
 			...[
@@ -103,7 +103,7 @@ describe('permission: words of a command', () => {
 		expect(await doubts('echo ${x@Q}')).to.equal('')
 	})
 
-	it('deny-11 variables that loops, numbers and streams set stand among the commands, names as loops have them do not', async () => {
+	it('variables that loops, numbers and streams set stand among the commands, names as loops have them do not', async () => {
 		const sets = async (text: string) => (await words(text)).map(([first]) => first)
 		for (const [text, expected] of [
 			['for PATH in ./b; do a; done', 'PATH=./b'],
@@ -138,7 +138,7 @@ describe('permission: words of a command', () => {
 			).to.deep.equal([])
 	})
 
-	it('bash-02 redirections are kept with their targets, also where there is no command', async () => {
+	it('redirections are kept with their targets, also where there is no command', async () => {
 		const targets = async (text: string) =>
 			(await read(text)).commands.flatMap(({ redirects }) =>
 				redirects.map(({ op, target }) => `${op} ${target.replaceAll(DYNAMIC, '…')}`),

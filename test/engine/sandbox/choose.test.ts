@@ -1,4 +1,4 @@
-// Which executor is chosen and what the user is told; the filter, the walls and the macOS profile as data.
+// Which executor is chosen and what the user is told; the walls and the macOS profile as data.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,6 @@ import { BoundedText, decodeInto } from '../../../src/engine/sandbox/output.ts'
 import { diagnose, type Machine } from '../../../src/engine/sandbox/probe.ts'
 import { findBubblewrap } from '../../../src/engine/sandbox/programs.ts'
 import { sbplString, seatbeltProfile } from '../../../src/engine/sandbox/seatbelt.ts'
-import { seccompFilter } from '../../../src/engine/sandbox/seccomp.ts'
 import { asNobody, readableCopy } from './copy.ts'
 import { type Fixture, makeFixture } from './fixture.ts'
 
@@ -263,83 +262,6 @@ describe('sandbox: choice', () => {
 			expect(env).to.not.have.property(name)
 		expect(Object.values(env)).to.not.include('')
 	})
-})
-
-describe('sandbox: filter', () => {
-	/** What the kernel would answer: a small classic-BPF machine. */
-	const answer = (
-		cpu: string,
-		blockUnix: boolean,
-		nr: number,
-		args: number[] = [],
-		arch = cpu === 'x64' ? 0xc000003e : 0xc00000b7,
-	): number => {
-		const program = seccompFilter(cpu, { blockUnix })!
-		const data = new Map([
-			[0, nr],
-			[4, arch],
-			...args.map((value, index) => [16 + 8 * index, value >>> 0] as [number, number]),
-		])
-		let a = 0
-		for (let at = 0; at < program.length / 8; at++) {
-			const [code, yes, no, k] = [
-				program.readUInt16LE(at * 8),
-				program[at * 8 + 2]!,
-				program[at * 8 + 3]!,
-				program.readUInt32LE(at * 8 + 4),
-			]
-			if (code === 0x20) a = data.get(k) ?? 0
-			else if (code === 0x06) return k
-			else at += (code === 0x15 ? a === k : code === 0x35 ? a >= k : (a & k) !== 0) ? yes : no
-		}
-		throw new Error('the program ended without an answer')
-	}
-	const [allow, kill, eperm, enosys, nofamily] = [0x7fff0000, 0x80000000, 0x50001, 0x50026, 0x50061]
-
-	for (const [cpu, number] of [
-		[
-			'x64',
-			{ read: 0, ptrace: 101, clone: 56, clone3: 435, ioctl: 16, socket: 41, socketpair: 53, keyctl: 250, mount: 165 },
-		],
-		[
-			'arm64',
-			{
-				read: 63,
-				ptrace: 117,
-				clone: 220,
-				clone3: 435,
-				ioctl: 29,
-				socket: 198,
-				socketpair: 199,
-				keyctl: 219,
-				mount: 40,
-			},
-		],
-	] as const)
-		it(`answers each call as meant on ${cpu}`, () => {
-			const says = (nr: number, ...args: number[]) => answer(cpu, false, nr, args)
-			expect(says(number.read)).to.equal(allow)
-			for (const nr of [number.ptrace, number.keyctl, number.mount, 425, 428, 442])
-				expect(says(nr), String(nr)).to.equal(eperm)
-			expect(says(number.clone3)).to.equal(enosys)
-			expect(says(number.clone, 0x11)).to.equal(allow)
-			for (const flag of [0x10000000, 0x20000000, 0x40000000, 0x20000, 0x2000000, 0x4000000, 0x8000000])
-				expect(says(number.clone, flag | 0x11)).to.equal(eperm)
-			for (const command of [0x5412, 0x541c, 0x5423]) expect(says(number.ioctl, 0, command)).to.equal(eperm)
-			expect(says(number.ioctl, 0, 0x5413)).to.equal(allow)
-			for (const family of [1, 2, 10]) expect(says(number.socket, family, 1, 0)).to.equal(allow)
-			expect(says(number.socket, 16, 3, 0)).to.equal(allow)
-			for (const family of [16, 17, 31, 38, 40, 44])
-				expect(says(number.socket, family, 3, 9), String(family)).to.equal(nofamily)
-			expect(answer(cpu, true, number.socket, [1, 1, 0])).to.equal(nofamily)
-			expect(answer(cpu, true, number.socket, [2, 1, 0])).to.equal(allow)
-			expect(answer(cpu, true, number.socketpair, [1, 1, 0])).to.equal(allow)
-			expect(answer(cpu, false, number.read, [], 0x40000003)).to.equal(kill)
-			if (cpu === 'x64') expect(says(0x40000000 + 39)).to.equal(kill)
-		})
-
-	it('has no table for another CPU, and says so', () =>
-		expect(seccompFilter('ppc64', { blockUnix: false })).to.equal(null))
 })
 
 describe('sandbox: walls', () => {

@@ -1,0 +1,130 @@
+// Every name on the lists of the sandbox, tried by a real command: secrets are hidden, what the host obeys stays, keys do not pass.
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createExecutor, type SandboxOptions } from '../../../src/engine/sandbox/index.ts'
+import { type Fixture, makeFixture, put, token } from './fixture.ts'
+
+const lists = JSON.parse(readFileSync(new URL('../../control/lists.json', import.meta.url), 'utf8')) as {
+	names: {
+		[list in
+			| 'homeSecrets'
+			| 'systemSecrets'
+			| 'rootProtected'
+			| 'gitProtected'
+			| 'homeProtected'
+			| 'envAllowed']: string[]
+	} & { envFixed: Record<string, string> }
+}
+const { names } = lists
+const never = new AbortController().signal
+
+describe('sandbox: every name', () => {
+	let fixture: Fixture
+	afterEach(() => fixture.remove())
+	const run = async (script: string, more: Partial<SandboxOptions> = {}) => {
+		const { executor } = await createExecutor(fixture.options(more))
+		try {
+			const { output } = await executor.run(
+				{ script, cwd: more.root ?? fixture.root, timeoutMs: 30_000, maxOutput: 1_000_000 },
+				never,
+			)
+			return output.split('\n')
+		} finally {
+			await executor.close()
+		}
+	}
+
+	it('exactly the variables on the list pass, and what is set for every command is set', async () => {
+		fixture = makeFixture()
+		const given = Object.fromEntries(
+			[
+				...names.envAllowed,
+				...['LD_PRELOAD', 'BASH_ENV', 'ENV', 'NODE_OPTIONS', 'GIT_DIR', 'npm_config_x', 'MY_KEY', 'CI', 'PYTHONPATH'],
+			].map((name) => [name, `/given/${name}`]),
+		)
+		const output = await run('/usr/bin/env -0 | tr "\\0" "\\1"', {
+			env: { ...given, PATH: '/usr/bin:/bin', HOME: fixture.home },
+		})
+		const seen = new Map(
+			output
+				.join('\n')
+				.split('\u0001')
+				.filter((line) => line.includes('='))
+				.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+		)
+		for (const name of names.envAllowed) if (name !== 'PATH') expect(seen.get(name), name).to.equal(`/given/${name}`)
+		for (const [name, value] of Object.entries(names.envFixed)) expect(seen.get(name), name).to.equal(value)
+		const own = new Set(['HOME', 'TMPDIR', 'PWD', 'OLDPWD', 'SHLVL', '_'])
+		expect(
+			[...seen.keys()].filter(
+				(name) => !own.has(name) && !names.envAllowed.includes(name) && !(name in names.envFixed),
+			),
+		).to.deep.equal([])
+	})
+
+	for (const where of ['beside the root', 'root = home'] as const)
+		it(`no file of a home that holds secrets can be read, home ${where}`, async () => {
+			fixture = makeFixture(where === 'root = home', [])
+			const inner = (name: string) => names.homeSecrets.some((other) => other.startsWith(`${name}/`))
+			for (const name of names.homeSecrets)
+				if (!existsSync(join(fixture.home, name)))
+					put(join(fixture.home, inner(name) ? `${name}/k` : name), `${token} ${name}`)
+			put(join(fixture.home, 'open'), `${token} open`)
+			const output = await run(
+				`cd ~; perl -e 'while (<STDIN>) { chomp; for my $f ($_, "$_/k") { open(my $h, "<", $f) or next; print <$h>, "\n" } }' <<'E'\nopen\n${names.homeSecrets.join('\n')}\nE`,
+			)
+			expect(output.filter((line) => line.includes(token)).flatMap((line) => line.split(token).slice(1))).to.deep.equal(
+				[' open'],
+			)
+		})
+
+	it('no file of the system that holds secrets can be read, where this machine has it', async function () {
+		fixture = makeFixture()
+		const there = names.systemSecrets.filter((path) => existsSync(path))
+		if (there.length === 0) this.skip()
+		const output = await run(
+			`for f in ${there.join(' ')}; do if [ -d $f ]; then ls -A $f | head -1; elif [ -s $f ]; then echo "$f has text"; fi; done; echo end`,
+		)
+		expect(output.filter((line) => line !== '' && !/denied/i.test(line))).to.deep.equal(['end'])
+	})
+
+	it('what editors, agents and git obey in a project, and what the next login runs, cannot be changed', async () => {
+		fixture = makeFixture(true)
+		const paths = [
+			...names.rootProtected,
+			...names.homeProtected,
+			...names.gitProtected.map((name) => `.git/${name}`),
+		].filter((path) => !names.homeSecrets.includes(path))
+		// A link to a folder of the project stands there in the fixture.
+		rmSync(join(fixture.root, '.git/info'))
+		for (const name of paths) {
+			const path = join(fixture.home, name)
+			if (existsSync(path)) continue
+			if (/hooks$|info$/.test(name) || paths.some((other) => other.startsWith(`${name}/`)))
+				mkdirSync(path, { recursive: true })
+			else put(path, name.endsWith('commondir') ? '.\n' : '')
+		}
+		const output = await run(
+			`cd ~; perl -e 'while (<STDIN>) { chomp; my $f = -d $_ ? "$_/new" : $_; if (open(my $h, ">>", $f)) { print "changed $_\n" } if (rename($_, "$_.old")) { print "moved $_\n" } }' <<'E'\nfree\n${paths.join('\n')}\nE`,
+		)
+		expect(output.filter((line) => /^(?:changed|moved) /.test(line))).to.deep.equal(['changed free', 'moved free'])
+	})
+
+	it('parts that a git folder lacks are not there after a command that makes them', async () => {
+		for (const name of names.gitProtected) {
+			fixture = makeFixture()
+			rmSync(join(fixture.root, '.git', name), { recursive: true, force: true })
+			const config = name === 'config' ? '' : readFileSync(join(fixture.root, '.git/config'), 'utf8')
+			await run(
+				`cd .git; for n in ${name}; do rm -rf $n; mkdir $n 2>/dev/null; echo evil > $n/made 2>/dev/null || echo evil > $n; done; true`,
+			)
+			const path = join(fixture.root, '.git', name)
+			expect(existsSync(join(path, 'made')), name).to.equal(false)
+			const text = existsSync(path) && !/hooks|info/.test(name) ? readFileSync(path, 'utf8') : ''
+			expect(text, name).to.not.include('evil')
+			if (name !== 'config') expect(readFileSync(join(fixture.root, '.git/config'), 'utf8')).to.equal(config)
+			await fixture.remove()
+		}
+	})
+})
