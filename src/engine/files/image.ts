@@ -37,7 +37,9 @@ function check(bytes: Uint8Array): Checked | { wrong: string } {
 			: found.label === 'text'
 				? 'text, no image'
 				: `no image of a known kind (${found.label})`
-		return { wrong: `is ${found.label.endsWith('image') ? `a ${found.label}` : what}; only ${imageKinds} can be shown` }
+		return {
+			wrong: `is ${found.label.endsWith('image') ? `${/^[aio]/i.test(found.label) ? 'an' : 'a'} ${found.label}` : what}; only ${imageKinds} can be shown`,
+		}
 	}
 	const { mime, width, height } = found
 	const kind = found.label.split(' ', 1)[0]!

@@ -82,8 +82,8 @@ describe('pictures', () => {
 
 	it('R03 HEIC, AVIF, BMP, SVG and text are refused by name, with the four that are taken', async () => {
 		for (const [bytes, name] of [
-			[heic(), 'HEIC image'],
-			[avif(), 'AVIF image'],
+			[heic(), 'is a HEIC image'],
+			[avif(), 'is an AVIF image'],
 			[bmp(), 'BMP image'],
 			[svg(), 'SVG image'],
 			[Buffer.from('<!doctype html><p>404'), 'text, no image'],
