@@ -31,6 +31,8 @@ export class History {
 
 	async append(message: Message, record: RecordOf): Promise<void> {
 		if (message.blocks.length === 0) return
+		// A call that was given up may still show something later; its id may come again.
+		if (record.type === 'assistant') this.beside.clear()
 		const whole = record.type === 'results' ? this.withPictures(message) : message
 		this.messages.push(whole)
 		await this.write(whole, record)
