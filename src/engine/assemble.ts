@@ -130,7 +130,9 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		secrets: secrets?.handles,
 	})
 	const tools = [...builtin, ...web.tools]
-	const specs = (resumed?.header.tools as ToolSpec[] | undefined) ?? toolSpecs(tools)
+	// An answer is never taken from a file: what the provider runs is asked about again, and left out until then.
+	const specs = ((resumed?.header.tools as ToolSpec[] | undefined) ?? toolSpecs(tools)).filter(({ server }) => !server)
+	const serverSearch = model.spec.provider === 'anthropic' ? web.claude : null
 	const system = resumed?.header.system ?? redactor.redact(await newSystemPrompt())
 
 	async function newSystemPrompt(): Promise<string> {
@@ -241,6 +243,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		system,
 		tools,
 		specs,
+		serverSearch,
 		gate: {
 			approver: options.approver,
 			files: options.ports?.buffer ? withBuffers(files, options.ports.buffer) : files,

@@ -14,7 +14,7 @@ import { schemaCheck } from './schema-check.ts'
 import { titleOf } from './session/title.ts'
 import type { ModelChoice, SessionParts } from './session-parts.ts'
 import { oneLine } from './text.ts'
-import { createGate, type Gate } from './tools/invoke.ts'
+import { createGate, type DecisionEntry, type Gate } from './tools/invoke.ts'
 import { runTurn } from './turn.ts'
 import type {
 	AgentEvent,
@@ -58,6 +58,9 @@ export class LiveSession implements Session {
 	private running: { abort: AbortController; end: Promise<TurnEnd> } | null = null
 	private channel: Channel | null = null
 	private closing: Promise<void> | null = null
+	private searchAsked = false
+	/** Decisions made before the journal may begin: its first line holds the tools, and they depend on the answer. */
+	private heldEntries: DecisionEntry[] | null = null
 
 	constructor(parts: SessionParts) {
 		this.p = parts
@@ -105,10 +108,8 @@ export class LiveSession implements Session {
 				}),
 			remember: (key) => this.sessionKeys.add(key),
 			record: async (entry) => {
-				await this.write({ type: 'decision', time: parts.clock.now(), ...entry })
-				const { context, ...rest } = entry
-				const detail = context === undefined ? {} : { detail: { context } }
-				await parts.audit.append({ kind: 'decision', ...rest, ...detail })
+				if (this.heldEntries) this.heldEntries.push(entry)
+				else await this.recordDecision(entry)
 			},
 			done: async ({ name, key, status, data }, call) => {
 				// What a command planted is told to the person by itself: the model's text may be cut or hide it.
@@ -214,6 +215,23 @@ export class LiveSession implements Session {
 		})
 	}
 
+	/** The one question about the provider's own search, before the first turn; the tools then stay as they are. */
+	private async askForSearch(signal: AbortSignal): Promise<void> {
+		const { serverSearch, specs } = this.p
+		if (!serverSearch || this.searchAsked || signal.aborted) return
+		this.searchAsked = true
+		const held: DecisionEntry[] = []
+		this.heldEntries = held
+		try {
+			const { allowed, reason } = await this.gate.consent('web_search', searchInfo(serverSearch.question), signal)
+			if (allowed) specs.push(serverSearch.spec)
+			else if (!signal.aborted) this.note(`The model cannot search the web in this session: ${reason}.`)
+		} finally {
+			this.heldEntries = null
+		}
+		for (const entry of held) await this.recordDecision(entry)
+	}
+
 	/** The frame of every turn: one at a time, snapshots around it, a record at its end. */
 	private begin(outer: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<TurnEnd>): Turn {
 		if (this.closing) throw new UserError('This session is closed.')
@@ -228,6 +246,7 @@ export class LiveSession implements Session {
 			let end: TurnEnd
 			const turn = this.undoStack.begin(this.p.warmUp)
 			try {
+				await this.askForSearch(abort.signal)
 				end = await work(abort.signal)
 			} catch (error) {
 				end = failed(error)
@@ -494,6 +513,13 @@ export class LiveSession implements Session {
 		for (const listener of this.listeners) listener(event)
 	}
 
+	private async recordDecision(entry: DecisionEntry): Promise<void> {
+		await this.write({ type: 'decision', time: this.p.clock.now(), ...entry })
+		const { context, ...rest } = entry
+		const detail = context === undefined ? {} : { detail: { context } }
+		await this.p.audit.append({ kind: 'decision', ...rest, ...detail })
+	}
+
 	private async write(record: SessionRecord): Promise<void> {
 		if (!this.p.openJournal) return
 		if (this.journalFailed) return
@@ -530,6 +556,16 @@ export class LiveSession implements Session {
 		})
 	}
 }
+
+/** As a call of Garuda's own search would be: the same rules bind it. */
+const searchInfo = (question: string): CallInfo => ({
+	title: 'Let Claude search the web by itself in this session',
+	kind: 'fetch',
+	access: 'net',
+	paths: [],
+	key: 'web_search',
+	preview: question,
+})
 
 const findingsOf = (data: Json | undefined): string[] => {
 	const found = typeof data === 'object' && data !== null && !Array.isArray(data) ? data.findings : undefined

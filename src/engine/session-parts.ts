@@ -5,6 +5,7 @@ import type { Decider } from './permission/decider.ts'
 import type { AuditLog, Clock, ModelClient, Redactor, SessionWriter, Tool, ToolState } from './ports.ts'
 import type { Turnmark } from './session/resume.ts'
 import type { GateDeps } from './tools/invoke.ts'
+import type { ServerSearch } from './tools/web-tools.ts'
 import type { Effort, Message, Mode, ModelSpec, ToolSpec, Usage } from './types.ts'
 import type { SessionSnapshots } from './undo-stack.ts'
 
@@ -38,7 +39,9 @@ export interface SessionParts extends CommandAccess {
 	acceptEdits: boolean
 	system: string
 	tools: Tool[]
+	/** Grows once, before the first request, by the provider's search when the user agrees. */
 	specs: ToolSpec[]
+	serverSearch: ServerSearch | null
 	gate: Omit<
 		GateDeps,
 		| 'mode'

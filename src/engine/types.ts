@@ -217,6 +217,8 @@ export interface ToolSpec {
 	name: string
 	description: string
 	schema: Json
+	/** Runs at this provider, inside its reply, and is sent in its own form; to no other provider. */
+	server?: { provider: string; tool: Json }
 }
 
 export interface ModelRequest {

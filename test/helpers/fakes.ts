@@ -108,6 +108,7 @@ export function fakeGate(
 	return {
 		calls,
 		parallel: (name) => name.startsWith('read'),
+		consent: async () => ({ allowed: false, reason: 'no' }),
 		async invoke(call, signal) {
 			calls.push(call)
 			return {

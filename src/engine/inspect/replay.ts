@@ -218,6 +218,7 @@ function recordedModel(tape: Tape, stop: AbortController): ModelClient {
 function recordedGate(tape: Tape, history: History, emit: (event: AgentEvent) => void): Gate {
 	return {
 		parallel: () => false,
+		consent: async () => ({ allowed: false, reason: 'a replay asks nothing' }),
 		async invoke(call): Promise<Outcome> {
 			const decided = tape.decisions.get(call.id)
 			const name = decided?.tool ?? call.name

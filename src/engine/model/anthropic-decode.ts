@@ -2,7 +2,7 @@
 import type { Block, Json, ModelEvent, ModelFailure, ModelStop, Usage } from '../types.ts'
 import { cutArguments, type DecodeContext } from './adapter.ts'
 import { freshId, readArguments, resolveName } from './calls.ts'
-import { costOf } from './cost.ts'
+import { costOf, searchPrice } from './cost.ts'
 import { failureOf } from './failure.ts'
 import { addCallDelta, addDelta, type Decoder } from './sse.ts'
 
@@ -174,13 +174,15 @@ export class AnthropicDecoder implements Decoder {
 		set('cacheRead', usage.cache_read_input_tokens)
 		set('cacheWrite', usage.cache_creation_input_tokens)
 		set('thinking', usage.output_tokens_details?.thinking_tokens)
+		set('searches', usage.server_tool_use?.web_search_requests)
 	}
 
 	usage(): Usage | undefined {
 		if (!this.started) return undefined
-		const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0, thinking = 0 } = this.counts
+		const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0, thinking = 0, searches = 0 } = this.counts
 		const usage: Usage = { input, output, cacheRead, cacheWrite, thinking, requests: 1, cost: null }
-		return { ...usage, cost: costOf(usage, this.c.spec) }
+		const cost = costOf(usage, this.c.spec)
+		return { ...usage, cost: cost === null ? null : cost + searches * searchPrice }
 	}
 
 	finish(out: ModelEvent[]): void {

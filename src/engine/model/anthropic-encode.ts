@@ -33,9 +33,9 @@ export function encodeAnthropic(
 		...(request.system && { system: [{ type: 'text', text: request.system, ...mark }] }),
 		...(request.tools.length && {
 			tools: request.tools.map((tool, i) => ({
-				name: tool.name,
-				description: tool.description,
-				input_schema: tool.schema,
+				...(tool.server
+					? (tool.server.tool as Record<string, Json>)
+					: { name: tool.name, description: tool.description, input_schema: tool.schema }),
 				...(i === request.tools.length - 1 && mark),
 			})),
 		}),

@@ -3,7 +3,7 @@ import { UserError } from '../errors.ts'
 import { isLoopback } from '../net/addresses.ts'
 import type { Http } from '../net/http.ts'
 import type { Clock, ModelClient } from '../ports.ts'
-import type { Block, Message, ModelFailure, ModelSpec } from '../types.ts'
+import type { Block, Message, ModelFailure, ModelRequest, ModelSpec } from '../types.ts'
 import type { Adapter } from './adapter.ts'
 import { imagesIn, learnImages } from './images.ts'
 import { pictureMender } from './picture-mender.ts'
@@ -76,6 +76,12 @@ const checked = (provider: Provider): Provider => {
 	return { ...provider, apiKey: key, baseURL }
 }
 
+/** A tool that runs at another provider is nothing that this one knows. */
+const withToolsOf = (request: ModelRequest, provider: string): ModelRequest =>
+	request.tools.every(({ server }) => server === undefined || server.provider === provider)
+		? request
+		: { ...request, tools: request.tools.filter(({ server }) => !server || server.provider === provider) }
+
 /** One try, mended on the spot where a known error says how: each mend once per request, remembered for the requests after it. */
 const repairing = (adapter: Adapter, provider: Provider, spec: ModelSpec, log: (line: object) => void): ModelClient => {
 	const refused = new WeakSet<Block>()
@@ -83,7 +89,8 @@ const repairing = (adapter: Adapter, provider: Provider, spec: ModelSpec, log: (
 	const pictures = pictureMender()
 	const seen = new WeakMap<object, boolean>()
 	return {
-		async *stream(request, signal) {
+		async *stream(given, signal) {
+			const request = withToolsOf(given, provider.name)
 			let [unbound, neutralised, learned] = [false, false, 0]
 			const pictureRounds = pictures.begin()
 			// Once dropped, thinking stays dropped: what came after it is bound to the history without it.

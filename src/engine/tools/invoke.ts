@@ -57,7 +57,12 @@ export interface GateDeps {
 	deniedReads: ToolContext['deniedReads']
 	mode(): Mode
 	/** Rules, mode and session answers applied to a plan, or to more that a running call wants. */
-	decide(tool: Tool, info: CallInfo, effect: Effect | undefined, mode: Mode): Promise<Decision>
+	decide(
+		tool: Pick<Tool, 'name' | 'readOnly'>,
+		info: CallInfo,
+		effect: Effect | undefined,
+		mode: Mode,
+	): Promise<Decision>
 	/** A "session" answer: this key asks no more. */
 	remember(key: string): void
 	emit(event: AgentEvent): void
@@ -71,6 +76,11 @@ export interface GateDeps {
 export interface Gate {
 	/** Never throws: a bug in a tool becomes a failed result that says so. On abort the call ends `cancelled`. */
 	invoke(call: Call, signal: AbortSignal): Promise<Outcome>
+	/**
+	 * A question of the session itself, before any call: decided by the same rules, asked and recorded as a call's would be.
+	 * Never throws; doubt and abort are no.
+	 */
+	consent(tool: string, info: CallInfo, signal: AbortSignal): Promise<{ allowed: boolean; reason: string }>
 	/** Whether the call may run beside others of its kind. */
 	parallel(name: string): boolean
 }
@@ -109,7 +119,7 @@ export function createGate(deps: GateDeps): Gate {
 
 	/** One pass: decide, ask if need be, record. */
 	async function decideAndAsk(
-		tool: Tool,
+		tool: Pick<Tool, 'name' | 'readOnly'>,
 		call: Call,
 		info: CallInfo,
 		effect: Effect | undefined,
@@ -252,7 +262,13 @@ export function createGate(deps: GateDeps): Gate {
 		}
 	}
 
-	return { invoke, parallel: (name) => resolveTool(deps.tools, name)?.readOnly ?? true }
+	async function consent(tool: string, info: CallInfo, signal: AbortSignal) {
+		const call = { id: '', name: tool, input: {} }
+		const { allowed, reason } = await pass({ name: tool, readOnly: true }, call, info, undefined, deps.mode(), signal)
+		return { allowed, reason }
+	}
+
+	return { invoke, consent, parallel: (name) => resolveTool(deps.tools, name)?.readOnly ?? true }
 }
 
 /** An approver must not throw; one that does, that answers after an abort, or with a word not offered, has said no. */

@@ -5,8 +5,9 @@ import { UserError } from '../errors.ts'
 import { createHttp } from '../net/http.ts'
 import { upstreamProxy } from '../net/upstream.ts'
 import type { Tool } from '../ports.ts'
+import type { ToolSpec } from '../types.ts'
 import type { FetchOptions } from '../web/fetch.ts'
-import { type ClaudeSearch, readSearchConfig } from '../web/search-config.ts'
+import { claudeSearchQuestion, claudeSearchSpec, readSearchConfig } from '../web/search-config.ts'
 import { webFetchTool } from './web-fetch.ts'
 import { webSearchTool } from './web-search.ts'
 
@@ -21,10 +22,17 @@ export interface WebToolsOptions {
 	fetch?: FetchOptions
 }
 
+/** A search that a provider runs inside its replies. */
+export interface ServerSearch {
+	spec: ToolSpec
+	/** The whole question, for the person. */
+	question: string
+}
+
 export interface WebTools {
 	tools: Tool[]
-	/** Claude's own search as the user configured it; whoever builds requests asks once a session and adds `claudeSearchTool`. */
-	claude: ClaudeSearch | null
+	/** Claude's own search as the user configured it: a session asks its question once, and a yes adds the tool. */
+	claude: ServerSearch | null
 	notices: string[]
 	close(): void
 }
@@ -48,5 +56,10 @@ export const webTools = async (options: WebToolsOptions): Promise<WebTools> => {
 		tools.push(webFetchTool({ allowLocalhost: web.allowLocalhost, ca, upstream: upstreamProxy(env), ...options.fetch }))
 	const http = config?.backend ? createHttp({ env, ...(ca !== undefined && { ca }) }) : null
 	if (config?.backend && http) tools.push(webSearchTool(config.backend, http))
-	return { tools, claude: config?.claude ?? null, notices: config?.notices ?? [], close: () => http?.close() }
+	const notices = [...(config?.notices ?? [])]
+	const both = config?.backend && config.claude
+	if (both) notices.push(`search.json names both ${config.backend!.name} and Claude's own search: the first is used.`)
+	const own = config?.claude && !both ? config.claude : null
+	const claude = own && { spec: claudeSearchSpec(own), question: claudeSearchQuestion(own) }
+	return { tools, claude, notices, close: () => http?.close() }
 }

@@ -6,7 +6,7 @@ import { checkHome, type GarudaPaths } from '../config/paths.ts'
 import { UserError } from '../errors.ts'
 import { isLoopback } from '../net/addresses.ts'
 import { canonicalHost } from '../net/host-names.ts'
-import type { Json } from '../types.ts'
+import type { Json, ToolSpec } from '../types.ts'
 
 export type BackendName = 'brave' | 'tavily' | 'searxng'
 
@@ -127,6 +127,14 @@ export const claudeSearchTool = (search: ClaudeSearch): Json => ({
 	max_uses: search.maxUses,
 	...(search.allowedDomains.length > 0 && { allowed_domains: search.allowedDomains }),
 	...(search.blockedDomains.length > 0 && { blocked_domains: search.blockedDomains }),
+})
+
+/** The same as a tool of a session; only Anthropic ever sees it. */
+export const claudeSearchSpec = (search: ClaudeSearch): ToolSpec => ({
+	name: 'web_search',
+	description: '',
+	schema: {},
+	server: { provider: 'anthropic', tool: claudeSearchTool(search) },
 })
 
 /** The one question about Claude's search in a session, in full. */

@@ -70,6 +70,7 @@ async function record(
 		}
 		const gate: Gate = {
 			parallel: () => false,
+			consent: async () => ({ allowed: false, reason: 'no' }),
 			invoke: async (given) => {
 				const outcome = more.outcome?.(given.id) ?? { status: 'ok' as const, text: `result of ${given.id}` }
 				records.push({
