@@ -1,6 +1,6 @@
 // One open conversation: prompts become turns, turns become records, and every change can be taken back. Between a front end and the turn.
 import type { CommandList, Profile, PromptOptions, Session, Status, Turn, UndoResult } from './api.ts'
-import { TokenBudget } from './budget.ts'
+import { TokenBudget, tooManyImages } from './budget.ts'
 import { Channel } from './channel.ts'
 import type { FileText } from './command-turn.ts'
 import { type Compaction, createCompaction } from './context/compact.ts'
@@ -137,6 +137,8 @@ export class LiveSession implements Session {
 			throw new UserError('The prompt is empty.')
 		for (const image of prompt.images ?? [])
 			if (!soundImage(image)) throw new UserError(`${imageLine(image.label)} is damaged and was not sent.`)
+		const many = tooManyImages(prompt.images ?? [])
+		if (many !== null) throw new UserError(many, 'Name some of them in a later prompt.')
 		return this.begin(options.signal, async (signal) => {
 			const check = options.schema === undefined ? undefined : await schemaCheck(options.schema)
 			const file = prompt.command ? await this.commandFile(prompt, prompt.command, signal) : null
