@@ -16,6 +16,7 @@ export type {
 	Turn,
 	UndoResult,
 } from './api.ts'
+export { tooManyImages } from './budget.ts'
 export { createEngine, preload } from './engine.ts'
 export { messageOf, ToolError, UserError } from './errors.ts'
 export type { Approver, Clock, Executor, ModelClient, SessionRecord, SessionSummary, Snapshots } from './ports.ts'
