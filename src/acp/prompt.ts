@@ -2,7 +2,7 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import { type Image, imageFromBase64, oneLine, type PromptInput } from '../engine/index.ts'
+import { type Image, imageFromBase64, oneLine, type PromptInput, tooManyImages } from '../engine/index.ts'
 import { invalidParams } from './errors.ts'
 
 /** The editor's pictures among the blocks: image blocks, and embedded files that say they are images. Not looked at yet. */
@@ -39,6 +39,8 @@ export async function withImages(input: PromptInput, blocks: readonly ContentBlo
 		if ('refused' in image) throw invalidParams(image.refused)
 		images.push(image)
 	}
+	const many = tooManyImages(images)
+	if (many !== null) throw invalidParams(many)
 	return images.length > 0 ? { ...input, images } : input
 }
 

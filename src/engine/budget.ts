@@ -11,6 +11,20 @@ export const estimateTokens = (chars: number): number => Math.ceil(chars / 4)
 export const imageTokens = ({ width, height }: Pick<Image, 'width' | 'height'>): number =>
 	Math.min(Math.max(Math.ceil((width * height) / 750), 64), 4800)
 
+/**
+ * Pictures together in one request, and so in one prompt. Twenty is what all large providers take at full size (above it
+ * Anthropic wants small ones); the base64 stays below the smallest limit of a whole request (20 MB) with room for words.
+ */
+export const requestImages = { count: 20, base64: 16 * 1024 * 1024 } as const
+
+/** Why so many pictures cannot go with one prompt, as a sentence; null when they can. */
+export const tooManyImages = (images: readonly Pick<Image, 'data'>[]): string | null =>
+	images.length > requestImages.count
+		? `${images.length} images are too many for one prompt; ${requestImages.count} go at most.`
+		: images.reduce((sum, { data }) => sum + data.length, 0) > requestImages.base64
+			? 'The images of one prompt are more than 16 MB of base64 (12 MB as files) together.'
+			: null
+
 /** Characters of messages as a request would carry them, roughly; a picture counts as a text of as many tokens. */
 export const messageChars = (messages: readonly Message[]): number => {
 	let chars = 0

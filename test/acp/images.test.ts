@@ -93,6 +93,18 @@ describe('acp: pictures', () => {
 			await e.close()
 		})
 
+	it('R02 more pictures than one request takes are refused by their number', async () => {
+		const e = await editor({ replies: [{ text: 'ok' }] })
+		const id = await e.session()
+		const error = await errorOf(ask(e, id, ...Array.from({ length: 21 }, () => block(png()))))
+		expect([error.code, error.message]).to.deep.equal([
+			-32602,
+			'Invalid params: 21 images are too many for one prompt; 20 go at most.',
+		])
+		expect((await ask(e, id, ...Array.from({ length: 20 }, () => block(png())))).stopReason).to.equal('end_turn')
+		await e.close()
+	})
+
 	it('R02 a model that takes none: the prompt runs, the person is told, the label stands', async () => {
 		const client = fakeModel([{ text: 'ok' }])
 		const blind = await editor({ engine: { ports: { client, spec: fakeSpec({ images: false }) } } })

@@ -132,6 +132,9 @@ describe('pictures in a session', () => {
 		const image = await imageOf(png(), 'x.png')
 		expect(() => session.prompt({ text: 'a', images: [{ ...image, data: image.data.slice(8) }] })).to.throw('damaged')
 		expect(() => session.prompt({ text: ' ', images: [] })).to.throw('empty')
+		expect(() => session.prompt({ text: 'a', images: Array(21).fill(image) })).to.throw('21 images are too many')
+		const big = await imageOf(fatPng(3_800_000), 'big.png')
+		expect(() => session.prompt({ text: 'a', images: [big, big, big, big] })).to.throw('16 MB')
 	})
 
 	it('a prompt of a picture alone is a turn, named by it', async () => {

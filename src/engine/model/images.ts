@@ -1,20 +1,14 @@
 // Which pictures of a conversation go with a request, and what a refusal says about them. Pure; used by valid-request.ts and index.ts.
-import { imageTokens } from '../budget.ts'
+import { imageTokens, requestImages } from '../budget.ts'
 import { imageLine, soundImage } from '../files/image.ts'
 import type { Block, Image, Message, ModelFailure } from '../types.ts'
 import type { ProviderQuirks } from './provider.ts'
-
-/**
- * Together in one request. Twenty is what all large providers take at full size (above it Anthropic wants small ones);
- * the bytes stay below the smallest limit of a whole request (20 MB) with room for the words.
- */
-export const requestLimits = { images: 20, base64: 16 * 1024 * 1024 } as const
 
 /** What the target does with pictures. */
 export interface ImageRules {
 	/** False: it takes none. */
 	taken: boolean
-	/** The most in one request; default `requestLimits.images`. */
+	/** The most in one request; default `requestImages.count`. */
 	max?: number
 	/** Pictures that were refused before. */
 	refused?: WeakSet<Image>
@@ -59,7 +53,7 @@ export function selectImages(messages: readonly Message[], rules: ImageRules): S
 	let changedUpTo = 0
 	const kept: Image[] = []
 	let size = 0
-	const most = Math.max(1, rules.max ?? requestLimits.images)
+	const most = Math.max(1, rules.max ?? requestImages.count)
 	messages.forEach((message, i) => {
 		if (message.role !== 'user') return
 		for (const image of message.blocks.flatMap(imagesOf)) {
@@ -76,9 +70,9 @@ export function selectImages(messages: readonly Message[], rules: ImageRules): S
 			}
 			kept.push(image)
 			size += image.data.length
-			if (kept.length <= most && size <= requestLimits.base64) continue
+			if (kept.length <= most && size <= requestImages.base64) continue
 			const few = Math.max(1, Math.floor(most * 0.75))
-			while (kept.length > 1 && (kept.length > few || size > requestLimits.base64 * 0.75)) {
+			while (kept.length > 1 && (kept.length > few || size > requestImages.base64 * 0.75)) {
 				const old = kept.shift()!
 				size -= old.data.length
 				left.set(old, words.old)

@@ -1,8 +1,8 @@
 // Pictures on both wires: their exact form, how many go, and what happens when a server refuses one.
 import { expect } from 'chai'
-import { estimateTokens, imageTokens, messageChars } from '../../../src/engine/budget.ts'
+import { estimateTokens, imageTokens, messageChars, requestImages } from '../../../src/engine/budget.ts'
 import { imageOf } from '../../../src/engine/files/image.ts'
-import { aboutImages, learnImages, requestLimits } from '../../../src/engine/model/images.ts'
+import { aboutImages, learnImages } from '../../../src/engine/model/images.ts'
 import { modelSpec, validRequest } from '../../../src/engine/model/index.ts'
 import type { ProviderQuirks } from '../../../src/engine/model/provider.ts'
 import type { Block, Image, Message, ModelEvent, ModelFailure } from '../../../src/engine/types.ts'
@@ -248,7 +248,7 @@ describe('model/images', () => {
 			expect(server.requests).to.have.length(3)
 		})
 
-		it(`R02 ${wire}: never more than ${requestLimits.images} pictures; the oldest become labels, in steps that leave the rest unchanged`, async () => {
+		it(`R02 ${wire}: never more than ${requestImages.count} pictures; the oldest become labels, in steps that leave the rest unchanged`, async () => {
 			await open(wire, () => good(wire))
 			const messages: Message[] = []
 			const images: Image[] = []
@@ -260,8 +260,8 @@ describe('model/images', () => {
 				counts.push(images.filter((image) => server.requests.at(-1)!.text.includes(image.data)).length)
 				messages.push(answered())
 			}
-			expect(Math.max(...counts)).to.equal(requestLimits.images)
-			expect(counts.at(-1)).to.be.at.least(requestLimits.images * 0.75 - 1)
+			expect(Math.max(...counts)).to.equal(requestImages.count)
+			expect(counts.at(-1)).to.be.at.least(requestImages.count * 0.75 - 1)
 			expect(server.requests.at(-1)!.text).to.include('image left out: p1.png').and.include(images[29]!.data)
 			const changes = counts.filter((count, i) => i > 0 && count < counts[i - 1]!)
 			expect(changes.length, 'the beginning changes seldom').to.be.at.most(2)
