@@ -16,6 +16,7 @@ import {
 	repository,
 	until,
 } from '../helpers/cli.ts'
+import { openaiStream, startSse } from '../helpers/sse-server.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
 interface Agent {
@@ -431,6 +432,37 @@ describe('acp, by acpx', () => {
 		const { out, err } = await prompt
 		expect(out, err).to.include('"stopReason":"cancelled"')
 	}).timeout(60_000)
+
+	it('the model: chosen at the start, set in a session, kept when another process takes it up, refused when unknown', async () => {
+		const server = await startSse(({ body }) => ({ body: openaiStream({ text: `I am ${body.model}.` }) }))
+		try {
+			const { at, run } = client(undefined, { GARUDA_MODEL: 'near/small' })
+			const near = { baseURL: `${server.url}/v1`, key: null, models: { small: {}, big: {} } }
+			writeFileSync(join(at.home, '.garuda', 'models.json'), JSON.stringify({ providers: { near } }), { mode: 0o600 })
+			const ok = async (...args: string[]) => {
+				const ran = await run(...args)
+				expect(ran.code, `${args.join(' ')}\n${ran.out}\n${ran.err}`).to.equal(0)
+				return ran.out + ran.err
+			}
+			expect(await ok('exec', 'who?')).to.include('I am small.')
+			expect(await ok('--model', 'near/big', 'exec', 'who?')).to.include('I am big.')
+			await ok('sessions', 'new')
+			expect(await ok('prompt', 'who?')).to.include('I am small.')
+			await ok('set', 'model', 'near/big')
+			expect(await ok('prompt', 'and now?')).to.include('I am big.')
+			const wrong = await run('set', 'model', 'near/huge')
+			expect(wrong.code, wrong.out).to.not.equal(0)
+			expect(wrong.out + wrong.err).to.include('near/huge')
+			expect(await ok('prompt', 'still?')).to.include('I am big.')
+			// The journal knows it, so another process goes on with it.
+			for (const one of processesWith(at.home)) if (one.command.includes('run.js acp')) process.kill(one.pid)
+			expect(await ok('prompt', 'after a restart?')).to.include('I am big.')
+			expect(server.requests.map((one) => one.body?.model)).to.deep.equal(['small', 'big', 'small', 'big', 'big', 'big'])
+			await ok('sessions', 'close')
+		} finally {
+			await server.close()
+		}
+	}).timeout(90_000)
 
 	it('a newcomer: the tour answers the first prompt with no key at all', async () => {
 		const { run } = client(undefined, { GARUDA_MODEL: 'tour' })
