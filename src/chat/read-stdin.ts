@@ -1,5 +1,5 @@
 // What is piped in: a whole text for a prompt, or lines of messages. Used by print.
-import { type Image, imageFromBase64, type PromptInput, UserError } from '../engine/index.ts'
+import { type Image, imageFromBase64, type PromptInput, tooManyImages, UserError } from '../engine/index.ts'
 import type { Stdio } from './stdio.ts'
 
 /** More than this is no prompt; the engine would have to cut it. */
@@ -134,6 +134,8 @@ export async function promptOfLine(line: string, number: number): Promise<Prompt
 			images.push(image)
 		} else throw wrong('has a content block that is no text and no image (others are not taken)')
 	}
+	const many = tooManyImages(images)
+	if (many !== null) throw wrong(`has too many images: ${many.replace(/\.$/, '')}`)
 	const text = texts.join('\n')
 	if (text.trim() === '' && images.length === 0) throw wrong('has an empty text')
 	return images.length > 0 ? { text, images } : { text }

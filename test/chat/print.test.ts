@@ -362,6 +362,7 @@ describe('one task (-p)', () => {
 			line({ type: 'text', text: 'b' }, picture(heic())),
 			line({ type: 'text', text: 'c' }, picture(png(), { data: 'x y' })),
 			line({ type: 'text', text: 'd' }, { type: 'document', source: {} }),
+			line(...Array.from({ length: 21 }, () => picture(gif()))),
 		].join('\n')
 		const { io, fake } = await run(hello, { format: 'stream-json', inputLines: true, prompt: '', stdin })
 		expect(fake.inputs.map((one) => [one.text, one.images?.map((image) => image.label)])).to.deep.equal([
@@ -373,6 +374,7 @@ describe('one task (-p)', () => {
 			'Line 4 of stdin has a bad image: image 1 is a HEIC image',
 			'Line 5 of stdin has a bad image: image 1 is no valid base64.',
 			'Line 6 of stdin has a content block that is no text and no image',
+			'Line 7 of stdin has too many images: 21 images are too many for one prompt',
 		])
 			expect(io.err.text).to.include(words)
 	})
