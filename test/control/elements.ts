@@ -38,6 +38,7 @@ const sandbox = [
 const rules = [
 	'engine/permission/inner-words',
 	'engine/permission/words',
+	'engine/permission/paths',
 	'engine/permission/parse-attacks',
 	'engine/permission/starters',
 	'engine/permission/args-attacks',

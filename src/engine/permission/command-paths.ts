@@ -65,8 +65,6 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 						: [word]
 					: bases.map((base) => (base === DYNAMIC ? null : under(base, word)))
 			for (const path of places) {
-				// An argument that is not known is nothing to decide on; an output is.
-				if (path === null && (access === 'read' || via === 'argument')) continue
 				const key = `${access} ${via === 'redirect' || via === 'output' ? '!' : via} ${path ?? DYNAMIC} ${program?.words.join(' ') ?? ''}`
 				if (!wanted.has(key)) wanted.set(key, { access, via, word, path, ...(program ? { program } : {}) })
 			}
@@ -89,6 +87,7 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 		...named,
 		resolved: path === null ? null : (found.get(path) ?? null),
 	}))
+	// An argument that is not known is nothing to decide on; an output is.
 	const kept = paths.filter((one) => one.resolved !== null || one.access === 'write')
 	// A link, or another folder's copy, under its real name.
 	const programs = kept.flatMap(({ program, resolved }) =>
@@ -109,7 +108,7 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 /** As text where it climbs: "link/.." is not nothing for the system, though it looks so. */
 const under = (base: string, word: string): string => (word.includes('..') ? `${base}/${word}` : join(base, word))
 
-const rank = (via: Via): number => ['redirect', 'output', 'argument', 'option'].indexOf(via)
+const rank = (via: Via): number => (via === 'redirect' || via === 'output' ? 0 : 1)
 
 /** Not files, though they look like paths. */
 const harmless = /^\/dev\/(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/

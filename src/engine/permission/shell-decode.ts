@@ -25,9 +25,6 @@ export interface Known {
 
 export function decodeWord(word: Word, known: Known): Decoded {
 	const parts = word.parts
-	// Most words are plain.
-	if (!parts && word.text.charCodeAt(0) !== 0x7e && !word.value.includes(SPLIT))
-		return { words: [word.value], glob: false }
 	let glob = false
 	let texts = ['']
 	const append = (next: string[]) => {

@@ -91,8 +91,7 @@ const asPlainShell = (text: string): string =>
 /** String literals of code in another language that might be handed to a shell. */
 function code(args: readonly string[]): Inner[] {
 	const at = args.findIndex((word) => /^-[A-Za-z]*[cer]$|^--(?:eval|print|command)$|^-p$|^eval$/.test(word))
-	const text = at >= 0 ? args[at + 1] : args.find((word) => word.startsWith('--eval='))?.slice(7)
-	if (!text) return []
+	const text = (at >= 0 ? args[at + 1] : args.find((word) => word.startsWith('--eval='))?.slice(7)) ?? ''
 	return /system|exec|spawn|subprocess|run|`|qx|open|Process/.test(text) ? literals(text) : []
 }
 
@@ -227,9 +226,9 @@ function git(args: readonly string[]): Inner[] {
 				args,
 				'--upload-pack',
 				'--receive-pack',
-				'--exec',
 				'--open-files-in-pager',
 				'--extcmd',
+				// Its beginning, --exec, is an option of its own and is read with it.
 				'--exec-path',
 				'--upload-archive',
 			),

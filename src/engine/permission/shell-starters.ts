@@ -52,7 +52,7 @@ export const moreStarters: Record<string, (args: readonly string[]) => Inner[]> 
 	psql: (args) => escapes(args),
 	mysql: (args) => escapes(args),
 	mariadb: (args) => escapes(args),
-	expect: (args) => values(args, '-c').flatMap((text) => scripts(text.replace(/^\s*(?:spawn|exec|system)\s+/gm, ''))),
+	expect: (args) => values(args, '-c').flatMap((text) => scripts(text.replace(/^\s*(?:spawn|system)\s+/gm, ''))),
 	perf: (args) => {
 		const at = args.findIndex((word) => /^(?:stat|record|trace)$/.test(word))
 		return at < 0
@@ -100,7 +100,6 @@ function isOpen(argv: readonly string[], echoes: boolean): boolean {
 	// xargs alone is echo, parallel alone runs its input.
 	if (first === undefined) return !echoes
 	const name = baseName(first)
-	if (shells.has(name)) return !rest.some((word) => !word.startsWith('-'))
 	const wrapper = wrapperOf(name)
 	if (!wrapper) return false
 	return afterOptions(rest, wrapper).some((inner) => isOpen(inner, false))

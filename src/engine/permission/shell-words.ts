@@ -129,13 +129,10 @@ class Reader {
 
 	/** @param guess the text may be no shell text at all: its errors mean nothing */
 	#script(text: string, depth: number, guess = false): void {
-		if (depth > maxDepth || this.#commands.length > maxCommands) this.#doubt('it is nested too deeply to be read', true)
-		else {
-			const tree = this.#parser.parse(text)
-			if (guess) this.#guesses++
-			this.#visit(tree, depth)
-			if (guess) this.#guesses--
-		}
+		const tree = this.#parser.parse(text)
+		if (guess) this.#guesses++
+		this.#visit(tree, depth)
+		if (guess) this.#guesses--
 	}
 
 	#visit(node: SyntaxNode, depth: number): void {

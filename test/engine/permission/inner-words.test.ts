@@ -132,6 +132,7 @@ describe('permission: commands inside commands', () => {
 			'env -i A=1 gaa b',
 			'env -- A=1 gaa b',
 			'sudo -- gaa b',
+			'sudo A=1 -u me gaa b',
 		])
 			expect(await sees(text), text).to.equal(true)
 	})
@@ -206,7 +207,7 @@ describe('permission: commands inside commands', () => {
 		"echo 'gaa b' | xargs -J X sh -c X",
 		"echo 'gaa b' | xargs --replace=X sh -c X",
 		"echo 'gaa b' | xargs -i sh -c {}",
-		"echo 'gaa b' | xargs --replace sh -c {}",
+		"echo 'gaa b' | xargs --replace -r sh -c {}",
 		"echo 'gaa b' | xargs -I X X",
 		...['eval X', 'su -c X', 'ssh h X', 'env X', 'sudo X'].map((run) => `echo 'gaa b' | xargs -I X ${run}`),
 		"echo 'gaa b' | parallel",
@@ -341,6 +342,11 @@ describe('permission: commands inside commands', () => {
 			'make -f x',
 		])
 			expect(await readShell(text), text).to.deep.include({ doubts: [], broken: null })
+		// After -- nothing is guessed.
+		expect((await readShell('nice -- gaa b')).commands.map(({ words }) => words.join(' '))).to.deep.equal([
+			'nice -- gaa b',
+			'gaa b',
+		])
 		for (const text of ['sudo', 'npm exec', 'git bisect run', 'gdb'])
 			expect((await readShell(text)).commands.length, text).to.equal(1)
 	})
