@@ -55,6 +55,8 @@ export class LiveSession implements Session {
 	private stopped: boolean
 	private writer: Promise<SessionWriter> | null = null
 	private journalFailed = false
+	/** What a stopped turn still does after its answer. */
+	private settling: Promise<void> = Promise.resolve()
 	private running: { abort: AbortController; end: Promise<TurnEnd> } | null = null
 	private channel: Channel | null = null
 	private closing: Promise<void> | null = null
@@ -217,6 +219,21 @@ export class LiveSession implements Session {
 		})
 	}
 
+	/** A turn's last snapshot and its last record. Never rejects. */
+	private async recordEnd(turn: number, end: TurnEnd): Promise<void> {
+		try {
+			await this.undoStack.finish(turn, end.reason)
+			const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
+			const time = this.p.clock.now()
+			// What ended before it was on record (a command that was not agreed to) leaves no session behind.
+			if (this.undoStack.turns.at(-1)?.turn === turn)
+				await this.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
+			await this.p.audit.turnEnd()
+		} catch (error) {
+			this.note(`The end of this turn could not be recorded: ${messageOf(error)}`)
+		}
+	}
+
 	/** The one question about the provider's own search, before the first turn; the tools then stay as they are. */
 	private async askForSearch(signal: AbortSignal): Promise<void> {
 		const { serverSearch, specs } = this.p
@@ -246,6 +263,7 @@ export class LiveSession implements Session {
 		this.channel = channel
 		const run = async (): Promise<TurnEnd> => {
 			let end: TurnEnd
+			await this.settling
 			const turn = this.undoStack.begin(this.p.warmUp)
 			try {
 				await this.askForSearch(abort.signal)
@@ -255,17 +273,10 @@ export class LiveSession implements Session {
 			}
 			if (end.reason === 'cancelled') this.stopped = true
 			this.usage = addUsage(this.usage, end.usage)
-			try {
-				await this.undoStack.finish(turn, end.reason)
-				const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
-				const time = this.p.clock.now()
-				// What ended before it was on record (a command that was not agreed to) leaves no session behind.
-				if (this.undoStack.turns.at(-1)?.turn === turn)
-					await this.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
-				await this.p.audit.turnEnd()
-			} catch (error) {
-				this.note(`The end of this turn could not be recorded: ${messageOf(error)}`)
-			}
+			const record = this.recordEnd(turn, end)
+			// Who stops a turn is answered at once; its last snapshot is waited for by whatever comes next.
+			if (end.reason === 'cancelled') this.settling = record
+			else await record
 			outer?.removeEventListener('abort', stop)
 			this.running = null
 			this.emit({ type: 'turn_end', end })
@@ -431,13 +442,23 @@ export class LiveSession implements Session {
 	// ------------------------------------------------------------ undo
 
 	async undo(): Promise<UndoResult> {
-		if (this.running) throw new UserError('A turn is running in this session.', 'Undo after it.')
+		await this.idle('Undo after it.')
 		return this.audited('undo', await this.undoStack.undo())
 	}
 
 	async redo(): Promise<UndoResult> {
-		if (this.running) throw new UserError('A turn is running in this session.', 'Redo after it.')
+		await this.idle('Redo after it.')
 		return this.audited('redo', await this.undoStack.redo())
+	}
+
+	/** UserError while a turn runs; what a stopped one still records is waited for. */
+	private async idle(hint: string): Promise<void> {
+		const check = () => {
+			if (this.running) throw new UserError('A turn is running in this session.', hint)
+		}
+		check()
+		await this.settling
+		check()
 	}
 
 	private async audited(what: string, result: UndoResult): Promise<UndoResult> {
@@ -446,7 +467,8 @@ export class LiveSession implements Session {
 		return result
 	}
 
-	diff(which: 'last' | 'all' = 'last'): Promise<string> {
+	async diff(which: 'last' | 'all' = 'last'): Promise<string> {
+		await this.settling
 		return this.undoStack.diff(which)
 	}
 
@@ -496,6 +518,7 @@ export class LiveSession implements Session {
 		this.closing ??= (async () => {
 			this.running?.abort.abort()
 			await this.running?.end
+			await this.settling
 			await this.p.snapshots?.close()
 			if (this.writer) await (await this.writer).close()
 			await this.p.onClose()
