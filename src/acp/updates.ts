@@ -188,6 +188,8 @@ export class EventMapper {
 			this.status(call, 'in_progress')
 			return
 		}
+		// A line that is not at its end yet comes again.
+		if (text.startsWith('\r')) return
 		call.output = cutTail(call.output === '' ? text : `${call.output}\n${text}`, outputTail)
 		call.status = 'in_progress'
 		const now = this.d.now()

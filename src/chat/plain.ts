@@ -18,6 +18,7 @@ import {
 import { createAsker } from './approver.ts'
 import { createCompleter } from './complete.ts'
 import { Input, type Line } from './input.ts'
+import { Live } from './live.ts'
 import { Renderer, type Shown, usageLine } from './render.ts'
 import { safeText } from './safe-text.ts'
 import { openChat } from './start.ts'
@@ -63,6 +64,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 	const out = new Output(io.stdout, () => leave(signalCodes.SIGHUP))
 	const modes = createTerminal(io)
 	const renderer = new Renderer({ paint, thinking: o.verbose })
+	const live = terminal ? new Live({ out, paint }) : null
 	const say = (text: string) => out.line(safeText(text).trimEnd())
 	const dim = (text: string) => out.line(paint('dim', text))
 	const input: Input = new Input({
@@ -72,6 +74,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 		complete: (line) => completer?.(line) ?? Promise.resolve([[], line]),
 		onInterrupt: interrupt,
 		onSuspend: () => {
+			live?.hide()
 			modes.leave()
 			io.suspend(() => {
 				modes.enter()
@@ -114,6 +117,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 
 	/** Nothing caught it, so nothing more is trusted but this: the terminal, one line, the session's files. */
 	function crashed(error: unknown): void {
+		live?.hide()
 		modes.leave()
 		const message = error instanceof Error ? error.message : String(error)
 		io.stderr.write(
@@ -212,6 +216,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 			const turn = begin(work.signal)
 			for await (const event of turn) {
 				o.watch?.(event)
+				live?.event(event)
 				put(renderer.event(event))
 				await out.ready()
 			}
@@ -220,6 +225,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 			// What was typed for after the turn is looked at again when the turn was stopped.
 			if (end.reason === 'cancelled') input.unqueue()
 		} finally {
+			live?.stop()
 			work = null
 		}
 	}

@@ -79,6 +79,8 @@ export class Output {
 	failure: NodeJS.ErrnoException | null = null
 	/** Nothing was written yet, or the last character was a line end. */
 	atLineStart = true
+	/** Lines on the screen that the next write erases. */
+	private covered = 0
 	private readonly stream: OutputStream
 	private readonly onClosed: () => void
 	private parts: string[] = []
@@ -102,9 +104,32 @@ export class Output {
 		return this.stream.columns ?? 80
 	}
 
+	get rows(): number {
+		return this.stream.rows ?? 24
+	}
+
+	/**
+	 * Shows whole lines for now, on a terminal: whatever is written next takes their place, another cover too. Each must fit
+	 * its line; the terminal is told not to wrap what does not.
+	 */
+	cover(text: string, lines: number): void {
+		this.write(`\u001b[?7l${text}\u001b[?7h`)
+		this.covered = lines
+		this.atLineStart = true
+	}
+
+	/** Takes the cover away. */
+	uncover(): void {
+		const lines = this.covered
+		this.covered = 0
+		if (lines > 0) this.write(`\r\u001b[${lines}A\u001b[J`)
+		if (lines > 0) this.atLineStart = true
+	}
+
 	/** Joins what comes before the event loop turns into one write. */
 	write(text: string): void {
 		if (text === '' || this.closed) return
+		if (this.covered > 0) this.uncover()
 		this.parts.push(text)
 		this.atLineStart = text.endsWith('\n')
 		this.timer ??= setImmediate(() => this.flush())

@@ -165,7 +165,10 @@ export interface ToolContext {
 	limits: { resultChars: number; readLines: number; readBytes: number; bashTimeoutMs: number; bashMaxTimeoutMs: number }
 	/** Absolute paths that a deny rule keeps from reading: searches leave them out and say so. `below`: what lies under a match too. */
 	deniedReads: readonly { exact: RegExp; below: boolean }[]
-	/** One line or chunk of progress for the user; not for the model. */
+	/**
+	 * Whole lines of progress for the user, not for the model; a text that begins with a carriage return is the line that has
+	 * not ended yet, as it stands now, in the place of the one before it.
+	 */
 	progress(text: string): void
 	/** Asks the gate for more than the plan said. Never throws; `allowed` false carries the reason for the model. */
 	request(effect: Effect): Promise<{ allowed: boolean; reason: string }>

@@ -193,6 +193,7 @@ export type AgentEvent =
 	/** A finished assistant message, before its calls run. Text shown before a `model_retry` with `void` does not count. */
 	| { type: 'message'; message: Message; usage: Usage; model: string; stop: ModelStop; requestId?: string }
 	| { type: 'tool_call'; callId: string; name: string; input: Record<string, unknown>; info: CallInfo }
+	/** Empty text: it is allowed and begins. With a carriage return in front: a line that is not at its end yet; the next text replaces it. */
 	| { type: 'tool_progress'; callId: string; text: string }
 	| { type: 'tool_result'; callId: string; name: string; status: CallStatus; text: string; data?: Json }
 	| { type: 'server_tool'; id: string; name: string; input?: Json; result?: Json }

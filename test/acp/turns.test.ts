@@ -231,6 +231,24 @@ describe('acp: turns', () => {
 		await e.close()
 	})
 
+	it('a progress bar is sent as the line it ends as, not as each of its states', async () => {
+		const e = await editor({
+			replies: [
+				call('bash', {
+					command: "echo begin; for i in 1 2 3; do printf '\\rstate %s' $i; sleep 0.2; done; echo; sleep 0.3",
+				}),
+				{ text: 'ok' },
+			],
+		})
+		await e.prompt(await e.session(), 'run')
+		const seen = e.only('tool_call_update').map((one) => texts(one.content))
+		expect(seen.join('\n'))
+			.to.include('begin')
+			.and.include('state 3')
+			.and.not.match(/state [12]/)
+		await e.close()
+	})
+
 	for (const [what, key] of [
 		['a known key', 'sk-ant-api03-abcdefghijklmnop-0123456789'],
 		['a key of another shape', 'ghp_0123456789abcdefghijABCDEFGHIJ456789'],

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { inTerminal, journals, place, python, records, type Step, until } from '../helpers/cli.ts'
+import { screen } from '../helpers/screen.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
 const prompt = '> '
@@ -205,6 +206,66 @@ describe('the chat on a terminal', function () {
 		expect(ran.output.split('line 700 of the answer').length - 1).to.equal(1)
 		expect(ran.output.length).to.be.below(text.length * 2)
 		expect(ran.output).to.not.include('\u001b[3J')
+	})
+
+	it('a command shows its last lines while it runs, without its escape codes, and nothing twice at the end', async () => {
+		const at = place()
+		const command =
+			"for i in $(seq 1 40); do echo out-$i; done; printf '\\033[2J\\033]0;title\\007bar 1'; sleep 0.4; printf '\\rbar 2'; sleep 0.4; printf '\\rbar 3\\n'; sleep 0.4; echo last"
+		const ran = await inTerminal(
+			at,
+			[],
+			[
+				{ expect: prompt, send: `run${enter}` },
+				{ expect: '│ bar 2', send: '' },
+				{ expect: 'The end.', send: '' },
+				{ expect: prompt, send: `/exit${enter}` },
+			],
+			{ script: { steps: [{ calls: [{ name: 'bash', input: { command } }] }, { text: 'The end.' }] } },
+		)
+		expect([ran.code, ran.played], ran.output).to.deep.equal([0, 4])
+		const plain = ran.output.replace(/\u001b\[[0-9;]*m/g, '')
+		// In the course of it: the newest lines, the bar in its place, a count.
+		expect(plain).to.include('│ out-40').and.include('│ bar 1').and.include('41 lines')
+		expect(plain).to.not.include('\u001b[2J').and.not.include('title\u0007')
+		// What stays: the call and its result, each line once, nothing of the live lines.
+		const shown = screen(ran.output)
+		expect(shown.filter((line) => line.includes('│'))).to.deep.equal([])
+		for (const line of ['out-1', 'out-2'])
+			expect(
+				shown.filter((one) => one.trim() === line),
+				shown.join('\n'),
+			).to.have.length(1)
+		expect(shown.filter((line) => line.includes('The end.'))).to.have.length(1)
+	})
+
+	it('a stopped command leaves nothing of its live lines, and a dumb terminal shows none', async () => {
+		const run = { script: { steps: [{ calls: [{ name: 'bash', input: { command: 'echo begun; sleep 30' } }] }] } }
+		const ran = await inTerminal(
+			place(),
+			[],
+			[
+				{ expect: prompt, send: `run${enter}` },
+				{ expect: '│ begun', send: ctrlC },
+				{ expect: 'interrupted', send: '' },
+				{ expect: prompt, send: `/exit${enter}` },
+			],
+			run,
+		)
+		expect([ran.code, ran.played], ran.output).to.deep.equal([0, 4])
+		expect(screen(ran.output).filter((line) => line.includes('│'))).to.deep.equal([])
+		const dumb = await inTerminal(
+			place(),
+			[],
+			[
+				{ expect: prompt, send: `run\n` },
+				{ expect: 'Run echo begun', wait: 1, send: ctrlC },
+				{ expect: prompt, send: '/exit\n' },
+			],
+			{ ...run, env: { TERM: 'dumb' } },
+		)
+		expect(dumb.code, dumb.output).to.equal(0)
+		expect(dumb.output).to.not.include('│').and.not.include('\u001b')
 	})
 
 	it('end of input (Ctrl-D) leaves with 0', async () => {

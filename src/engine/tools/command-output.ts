@@ -19,21 +19,46 @@ export const readable = (output: string): string => {
 		.replace(bidi, visible)
 }
 
-/** Whole lines of output to the user as they come: an escape sequence cut by a chunk is never shown in halves. */
-export const lineProgress = (ctx: Pick<ToolContext, 'progress'>): { take(text: string): void; end(): void } => {
+/** Milliseconds between two states of a line that has not ended. */
+const openLineMs = 100
+
+/**
+ * Whole lines of output to the user as they come, and now and then the line that has not ended yet (a progress bar, dots),
+ * after a carriage return. An escape sequence cut by a chunk is never shown in halves.
+ */
+export const lineProgress = (
+	ctx: Pick<ToolContext, 'progress'>,
+	now: () => number = () => performance.now(),
+): { take(text: string): void; end(): void } => {
 	let rest = ''
+	let toldAt = Number.NEGATIVE_INFINITY
+	let told = ''
+	const words = (text: string): string => visible(readable(text)).replace(/\n$/, '')
 	const show = (text: string): void => {
-		const shown = visible(readable(text)).replace(/\n$/, '')
+		const shown = words(text)
 		if (shown.trim() !== '') ctx.progress(shown)
+	}
+	const showOpen = (): void => {
+		const time = now()
+		if (rest === '' || time - toldAt < openLineMs) return
+		const shown = words(rest)
+		if (shown === told || shown.trim() === '') return
+		toldAt = time
+		told = shown
+		ctx.progress(`\r${shown}`)
 	}
 	return {
 		take: (text) => {
 			rest += text
 			const cut = rest.lastIndexOf('\n') + 1
-			if (cut > 0) show(rest.slice(0, cut))
+			if (cut > 0) {
+				show(rest.slice(0, cut))
+				told = ''
+			}
 			rest = rest.slice(cut)
 			// A progress bar without an end is shown by its last state only, and never collected.
 			if (rest.length > 8192) rest = rest.slice(-4096)
+			showOpen()
 		},
 		end: () => show(rest),
 	}

@@ -4,6 +4,7 @@ import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Executor, RunResult } from '../../../src/engine/ports.ts'
+import { lineProgress } from '../../../src/engine/tools/command-output.ts'
 import { ended, fakeExecutor, type Scene, type SceneOptions, scene } from './scene.ts'
 
 /** A small real executor: bash in a group of its own, ended with what it left; it reports where the shell stood. */
@@ -241,7 +242,10 @@ describe('bash', () => {
 			},
 		})
 		await bash('x')
-		expect(s.progress).to.deep.equal(['one', 'two  end', 'last red'])
+		const whole = s.progress.filter((text) => !text.startsWith('\r'))
+		expect(whole).to.deep.equal(['one', 'two  end', 'last red'])
+		// Nor is one in a line that has not ended.
+		expect(s.progress.join('\n')).to.not.match(/\u001b|52;c|\[3/)
 	})
 
 	it('a wall asks once, runs outside after a yes and says so', async () => {
@@ -294,5 +298,25 @@ describe('bash', () => {
 		})
 		expect(await s.fails('bash', { command: ' ' })).to.contain('empty')
 		expect(await s.fails('bash', { command: 'a\0b' })).to.contain('NUL')
+	})
+})
+
+describe('the progress of a command', () => {
+	it('a line that has not ended is told as it stands, at most every tenth of a second, and whole at its end', () => {
+		const told: string[] = []
+		let time = 0
+		const progress = lineProgress({ progress: (text) => told.push(text) }, () => time)
+		const take = (text: string, ms = 150) => {
+			time += ms
+			progress.take(text)
+		}
+		take('start\n 10 %')
+		for (let i = 11; i < 40; i++) take(`\r ${i} %`, 1)
+		take('\r\u001b[32m 50 %\u001b')
+		take('[0m')
+		take('\r 60 %\r')
+		take('\r100 %\nnext\n')
+		progress.end()
+		expect(told).to.deep.equal(['start', '\r 10 %', '\r 50 %', '\r 60 %', '100 %\nnext'])
 	})
 })
