@@ -94,7 +94,7 @@ export async function commandText(file: Command, args: string, run: CommandRun):
 		const outcome = await call('read_file', input)
 		if (outcome.status !== 'ok') return stopped(`@${oneLine(found.typed, 200)}`, input, outcome)
 		attached.push(wrap('garuda-attached', { path: found.shown }, outcome.text))
-		images.push(...((outcome as { images?: Image[] }).images ?? []))
+		images.push(...(outcome.images ?? []))
 	}
 	return { said: [said, ...attached].join('\n\n'), images }
 }

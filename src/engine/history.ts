@@ -19,8 +19,6 @@ export class History {
 	private covered = 0
 	private readonly fixedChars: number
 	private readonly write: (message: Message, record: RecordOf) => Promise<void>
-	/** Pictures of results that are not appended yet, by call. */
-	private beside = new Map<string, Image[]>()
 
 	/** `fixedChars`: system prompt and tools; `write` puts a message into the journal and resolves when it is there. */
 	constructor(messages: Message[], fixedChars: number, write: (message: Message, record: RecordOf) => Promise<void>) {
@@ -31,26 +29,8 @@ export class History {
 
 	async append(message: Message, record: RecordOf): Promise<void> {
 		if (message.blocks.length === 0) return
-		// A call that was given up may still show something later; its id may come again.
-		if (record.type === 'assistant') this.beside.clear()
-		const whole = record.type === 'results' ? this.withPictures(message) : message
-		this.messages.push(whole)
-		await this.write(whole, record)
-	}
-
-	/** Pictures of a call whose result is appended next; they go with it when it is a good one. */
-	showBeside(callId: string, images: Image[]): void {
-		this.beside.set(callId, images)
-	}
-
-	private withPictures(message: Message): Message {
-		if (this.beside.size === 0) return message
-		const blocks = message.blocks.map((block): Block => {
-			const images = block.type === 'tool_result' && block.status === 'ok' ? this.beside.get(block.callId) : undefined
-			return images ? { ...(block as Extract<Block, { type: 'tool_result' }>), images } : block
-		})
-		this.beside.clear()
-		return { ...message, blocks }
+		this.messages.push(message)
+		await this.write(message, record)
 	}
 
 	/** After a compaction: a new beginning; its record is the caller's. Thinking of kept messages is gone with it. */

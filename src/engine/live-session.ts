@@ -7,7 +7,7 @@ import { type Compaction, createCompaction } from './context/compact.ts'
 import { messageOf, UserError } from './errors.ts'
 import { imageLine, soundImage } from './files/image.ts'
 import { asEvents, History, type RecordOf } from './history.ts'
-import { aboutImages, imagesBeside, noImages } from './pictures.ts'
+import { aboutImages, noImages } from './pictures.ts'
 import type { ResolvedPath, SessionRecord, SessionWriter } from './ports.ts'
 import { promptText } from './prompt-message.ts'
 import { schemaCheck } from './schema-check.ts'
@@ -93,7 +93,7 @@ export class LiveSession implements Session {
 		this.gate = createGate({
 			...parts.gate,
 			root: parts.root,
-			tools: parts.tools.map((tool) => imagesBeside(tool, (id, images) => this.log.showBeside(id, images))),
+			tools: parts.tools,
 			state: parts.state,
 			redactor: parts.redactor,
 			mode: () => this.modeNow,

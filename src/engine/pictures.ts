@@ -1,6 +1,5 @@
-// Pictures between tools, model and history: what a result shows goes beside its words, past the gate. Used by live-session.ts.
+// What is known of a model and pictures, and what the person is told of a prompt's. Used by live-session.ts.
 import { isLoopback } from './net/addresses.ts'
-import type { Tool } from './ports.ts'
 import type { ModelChoice } from './session-parts.ts'
 import type { Image, ModelSpec } from './types.ts'
 
@@ -19,19 +18,6 @@ export const specAt = (spec: ModelSpec, baseURL: string): ModelSpec => {
 	const { protocol, hostname } = new URL(baseURL)
 	return protocol === 'http:' || isLoopback(hostname) ? { ...spec, images: false } : spec
 }
-
-/**
- * The tool, with the pictures of each good result handed to `show` under the call's id. The gate carries words only: it
- * bounds, cleans and redacts them, and would do none of that to a picture.
- */
-export const imagesBeside = (tool: Tool, show: (callId: string, images: Image[]) => void): Tool => ({
-	...tool,
-	async run(plan, ctx, accepted) {
-		const result = await tool.run(plan, ctx, accepted)
-		if (result.status === 'ok' && result.images?.length) show(ctx.callId, result.images)
-		return result
-	},
-})
 
 /**
  * A word for the person about the pictures of a prompt (`all`, with those that were `given`): which mentions became one, or that

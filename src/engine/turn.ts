@@ -248,6 +248,7 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 				callId: calls[i]!.id,
 				status: outcome.status,
 				text: outcome.text,
+				...(outcome.images ? { images: outcome.images } : {}),
 			})),
 		}
 		if (verdict === 'hint')

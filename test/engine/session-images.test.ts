@@ -11,7 +11,6 @@ import { validRequest } from '../../src/engine/model/index.ts'
 import { specAt } from '../../src/engine/pictures.ts'
 import { scrub } from '../../src/engine/session/records.ts'
 import type { AgentEvent, Block, Image, Message, ModelFailure, PromptInput } from '../../src/engine/types.ts'
-import { noUsage } from '../../src/engine/types.ts'
 import { type FakeModel, fakeModel, fakeSpec, only, type Reply } from '../helpers/fakes.ts'
 import { fatPng, jpeg, png } from '../helpers/pictures.ts'
 import { removeTemp, tempProject } from '../helpers/temp.ts'
@@ -326,32 +325,6 @@ describe('pictures in a session', () => {
 		expect(imagesIn(model.requests[2]!.messages).map((one) => one.label)).to.deep.equal(['mine.png, PNG 6×6'])
 		await say(session, 'more')
 		expect(imagesIn(model.requests[3]!.messages)).to.have.length(1)
-	})
-
-	it('a picture goes with the good result of its own call only', async () => {
-		const image = await imageOf(png(), 'a.png')
-		const written: Message[] = []
-		const history = new History([], 0, async (message) => {
-			written.push(message)
-		})
-		const result = (callId: string, status: 'ok' | 'failed'): Message => ({
-			role: 'user',
-			blocks: [{ type: 'tool_result', callId, status, text: '' }],
-		})
-		const reply = { type: 'assistant', usage: noUsage(), model: 'm', stop: 'end' } as const
-		const answer: Message = { role: 'assistant', blocks: [{ type: 'text', text: 'x' }] }
-		history.showBeside('a', [image])
-		history.showBeside('b', [image])
-		await history.append(result('a', 'failed'), { type: 'results' })
-		await history.append(result('b', 'ok'), { type: 'results' })
-		expect(imagesIn(written), 'those of a failed call and of one that is not there are gone').to.deep.equal([])
-		history.showBeside('c', [image])
-		await history.append(answer, reply)
-		await history.append(result('c', 'ok'), { type: 'results' })
-		expect(imagesIn(written), 'shown too late').to.deep.equal([])
-		history.showBeside('c', [image])
-		await history.append(result('c', 'ok'), { type: 'results' })
-		expect(imagesIn(written)).to.deep.equal([image])
 	})
 
 	it('R02 what a provider names is left out picture first, then as words', async () => {

@@ -121,7 +121,7 @@ async function replayTurn(
 			spec,
 			system: o.header.system,
 			tools: o.header.tools as unknown as ToolSpec[],
-			gate: recordedGate(tape, history, emit),
+			gate: recordedGate(tape, emit),
 			history,
 			compaction: recordedCompaction(tape, history),
 			budget: new RecordedBudget(tape),
@@ -215,7 +215,7 @@ function recordedModel(tape: Tape, stop: AbortController): ModelClient {
 }
 
 /** Answers each call with the record's result; nothing is decided, asked or run. */
-function recordedGate(tape: Tape, history: History, emit: (event: AgentEvent) => void): Gate {
+function recordedGate(tape: Tape, emit: (event: AgentEvent) => void): Gate {
 	return {
 		parallel: () => false,
 		consent: async () => ({ allowed: false, reason: 'a replay asks nothing' }),
@@ -232,13 +232,13 @@ function recordedGate(tape: Tape, history: History, emit: (event: AgentEvent) =>
 				if (!tape.exhausted) tape.diverge(describe(entry), `a result of the call ${name} (${call.id})`)
 				return { status: 'cancelled', text: 'No result was recorded.', name, key: info.key, cancelTurn: true }
 			}
-			if (result.images) history.showBeside(call.id, result.images)
 			emit({ type: 'tool_result', callId: call.id, name, status: result.status, text: result.text })
 			const after = tape.peek(1)
 			const last = blocks.findLast((block) => block.type === 'tool_result') === result
 			return {
 				status: result.status,
 				text: result.text,
+				...(result.images ? { images: result.images } : {}),
 				name,
 				key: info.key,
 				...(result.status === 'denied' ? { denied: decided?.reason ?? '' } : {}),

@@ -3,7 +3,18 @@ import { messageOf, ToolError } from '../errors.ts'
 import { type Decision, sessionKey } from '../permission/decide.ts'
 import type { Approver, Executor, Files, Plan, Redactor, Tool, ToolContext, ToolState } from '../ports.ts'
 import { clip, oneLine } from '../text.ts'
-import type { AgentEvent, Answer, ApprovalRequest, CallInfo, CallStatus, Choice, Effect, Json, Mode } from '../types.ts'
+import type {
+	AgentEvent,
+	Answer,
+	ApprovalRequest,
+	CallInfo,
+	CallStatus,
+	Choice,
+	Effect,
+	Image,
+	Json,
+	Mode,
+} from '../types.ts'
 import { clean } from '../untrusted.ts'
 import { parseInput, resolveTool } from './input.ts'
 import { question } from './question.ts'
@@ -25,6 +36,8 @@ export interface Outcome {
 	key: string
 	/** Why it was denied, for the turn's list. */
 	denied?: string
+	/** Pictures of a good result: checked by the tool, for text is cleaned and redacted here, a picture is not. */
+	images?: Image[]
 	/** Cleaned and fenced by the tool itself. */
 	fenced?: true
 	/** The user's answer was `cancel`: the turn ends. */
@@ -107,6 +120,7 @@ const denialText = (reason: string, note?: string): string =>
 /** Makes the gate of one session. It holds no answers itself: `decide` and `remember` do. */
 export function createGate(deps: GateDeps): Gate {
 	let questions = 0
+	const named = (image: Image): Image => ({ ...image, label: deps.redactor.redact(image.label) })
 
 	/** Nothing runs whose decision could not be recorded where a record is demanded. */
 	async function pass(...args: Parameters<typeof decideAndAsk>): Promise<Verdict> {
@@ -252,8 +266,9 @@ export function createGate(deps: GateDeps): Gate {
 			const status = signal.aborted && result.status === 'failed' ? 'cancelled' : result.status
 			const data = result.data === undefined ? {} : { data: result.data }
 			const fenced = result.fenced ? { fenced: true as const } : {}
+			const images = status === 'ok' && result.images?.length ? { images: result.images.map(named) } : {}
 			return finish(
-				{ ...base, status, text: result.text, ...data, ...fenced, ...(cancelTurn ? { cancelTurn } : {}) },
+				{ ...base, status, text: result.text, ...data, ...fenced, ...images, ...(cancelTurn ? { cancelTurn } : {}) },
 				call,
 			)
 		} catch (error) {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { z } from 'zod'
 import { ToolError } from '../../../src/engine/errors.ts'
 import type { Decision } from '../../../src/engine/permission/decide.ts'
-import type { Plan, Tool, ToolContext } from '../../../src/engine/ports.ts'
+import type { Plan, Tool, ToolContext, ToolResult } from '../../../src/engine/ports.ts'
 import { createGate, type DecisionEntry, type GateDeps } from '../../../src/engine/tools/invoke.ts'
 import type { AgentEvent, Answer, ApprovalRequest, CallInfo } from '../../../src/engine/types.ts'
 import { only } from '../../helpers/fakes.ts'
@@ -37,6 +37,8 @@ function make(o: {
 	plan?: (input: any, ctx: ToolContext) => CallInfo
 	before?: () => Promise<void>
 	secret?: string
+	/** Over what a tool gives. */
+	result?: Partial<ToolResult>
 }): Made {
 	const made: Made = { events: [], records: [], asked: [], ran: [], remembered: [], invoke: null as never }
 	const tool = (name: string, readOnly: boolean): Tool => ({
@@ -52,7 +54,7 @@ function make(o: {
 		plan: async (input, ctx) => ({ info: o.plan?.(input, ctx) ?? info(), data: input }),
 		run: async (plan, ctx, accepted) => {
 			made.ran.push(name)
-			return { status: 'ok', text: (await o.run?.(plan, ctx, accepted)) ?? 'done' }
+			return { status: 'ok', text: (await o.run?.(plan, ctx, accepted)) ?? 'done', ...o.result }
 		},
 	})
 	const deps: GateDeps = {
@@ -90,6 +92,16 @@ function make(o: {
 }
 
 describe('the gate', () => {
+	it('pictures go with a good result alone; their label is redacted, they are not', async () => {
+		const image = { mime: 'image/png', data: 'c2VjcmV0', width: 1, height: 1, label: 'c2VjcmV0.png' } as const
+		const allow = () => ({ decision: 'allow' }) as const
+		const good = await make({ decide: allow, secret: 'c2VjcmV0', result: { images: [image] } }).invoke('read_file')
+		expect(good.images).to.deep.equal([{ ...image, label: '[redacted:key:1].png' }])
+		const failed = await make({ decide: allow, result: { images: [image], status: 'failed' } }).invoke('read_file')
+		const denied = await make({ result: { images: [image] } }).invoke('read_file')
+		for (const outcome of [failed, denied]) expect(outcome).to.not.have.property('images')
+	})
+
 	it('runs nothing that was not allowed: deny, an unknown word, an error, an abort are all no', async () => {
 		const answers: ((request: ApprovalRequest) => Answer | Promise<Answer>)[] = [
 			() => ({ choice: 'deny' }),
