@@ -38,7 +38,9 @@ const sandbox = [
 const rules = [
 	'engine/permission/inner-words',
 	'engine/permission/words',
+	'engine/permission/match',
 	'engine/permission/paths',
+	'engine/permission/effects',
 	'engine/permission/parse-attacks',
 	'engine/permission/starters',
 	'engine/permission/args-attacks',

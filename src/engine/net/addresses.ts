@@ -66,7 +66,6 @@ const parse4 = (text: string): number | null => {
 }
 
 const parse6 = (text: string): number[] | null => {
-	if (!text.includes(':')) return null
 	let source = text
 	const tail = /:(\d+\.\d+\.\d+\.\d+)$/.exec(source)
 	if (tail) {

@@ -102,7 +102,6 @@ function denyRules(input: DecideInput): Decision | null {
 		if (effect?.type === 'apply_changes')
 			for (const path of effect.paths ?? [])
 				if (pathMatches(rule, path, 'write')) return deny(denyText(rule, path), rule)
-		if (effect) continue
 		for (const path of resolved)
 			if (pathMatches(rule, path.path, info.access)) return deny(denyText(rule, path.shown), rule)
 	}
@@ -111,8 +110,7 @@ function denyRules(input: DecideInput): Decision | null {
 }
 
 function sensitive(input: DecideInput): Decision | null {
-	const { info, resolved, command, effect } = input
-	if (effect) return null
+	const { info, resolved, command } = input
 	const writes = info.access === 'write'
 	for (const path of resolved) {
 		if (path.sensitive)

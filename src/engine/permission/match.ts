@@ -139,7 +139,6 @@ export function globRegExp(glob: string, fold: boolean): RegExp | null {
 		else if (char === '\\' && at + 1 < glob.length) out += glob[++at]!.replace(/[^\w]/g, '\\$&')
 		else out += char.replace(/[.+^$()|{}\]\\]/g, '\\$&')
 	}
-	if (group > 0) return null
 	try {
 		return new RegExp(`^${out}$`, fold ? 'is' : 's')
 	} catch {
