@@ -230,7 +230,7 @@ const scope = (root: string): Place[] => [
 	{ file: 'net/checked-dial.ts', tests: net, find: [conditions] },
 	{
 		file: 'net/pinned-fetch.ts',
-		tests: [...net, 'engine/web/fetch', 'engine/web/target', 'engine/tools/web-gate'],
+		tests: ['engine/net/pinned-fetch', ...net],
 		find: [conditions],
 	},
 	{

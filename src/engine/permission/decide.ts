@@ -244,7 +244,7 @@ function leaveSandbox(input: DecideInput, command: string): Decision {
 	const rule = clean && cwd === undefined ? rules.outside.find((one) => one.text === text) : undefined
 	if (rule)
 		return { decision: 'allow', reason: `the outside list has this command (${ruleName(rule)})`, ...origin(rule) }
-	if (clean && sessionKeys.has(effectKey(outsideEffect(command, cwd))))
+	if (clean && sessionKeys.has(outsideKey(command, cwd)))
 		return allow('this very command was allowed outside for this session')
 	return ask(
 		'it would run outside the sandbox, with everything that you can do',
@@ -283,9 +283,10 @@ function decideCall(input: DecideInput): Decision {
 		if (covers) return allow(`the rule ${ruleName(rule)} allows it`, rule)
 	}
 	const outside = resolved.find((path) => !path.inside)
-	const lasting =
-		resolved.length === 1 ? `allow: ${info.access === 'write' ? 'edit' : 'read'}(${pathText(resolved[0]!)})` : undefined
-	const more = lasting === undefined || hasHidden(lasting) ? {} : { lastingRule: lasting }
+	const more =
+		resolved.length === 1
+			? { lastingRule: `allow: ${info.access === 'write' ? 'edit' : 'read'}(${pathText(resolved[0]!)})` }
+			: {}
 	switch (info.access) {
 		case 'write':
 			if (outside) return ask(`${outside.shown} lies outside the working root`, more)
@@ -325,7 +326,7 @@ function commandDefault(input: DecideInput): Decision {
 export const effectKey = (effect: Effect): string => {
 	switch (effect.type) {
 		case 'outside_sandbox':
-			return `outside:${effect.command}${effect.cwd === undefined ? '' : `\n(in ${effect.cwd})`}`
+			return outsideKey(effect.command, effect.cwd)
 		case 'reach_host':
 			return `host:${effect.host}:${effect.port}`
 		case 'apply_changes':
@@ -335,13 +336,8 @@ export const effectKey = (effect: Effect): string => {
 	}
 }
 
-const outsideEffect = (command: string, cwd: string | undefined): Effect => ({
-	type: 'outside_sandbox',
-	command,
-	...(cwd === undefined ? {} : { cwd }),
-	wall: 'asked',
-	detail: '',
-})
+const outsideKey = (command: string, cwd: string | undefined): string =>
+	`outside:${command}${cwd === undefined ? '' : `\n(in ${cwd})`}`
 
 /** A call whose key begins so is asked about whenever it reaches a host: no rule and no earlier answer covers it. */
 export const askedEachTime = 'each-time:'
@@ -351,5 +347,5 @@ export const sessionKey = (info: CallInfo, effect?: Effect): string =>
 	effect
 		? `${effect.type === 'reach_host' && info.kind === 'fetch' ? 'fetch:' : ''}${effectKey(effect)}`
 		: info.outside && info.command !== undefined
-			? effectKey(outsideEffect(info.command, info.cwd))
+			? outsideKey(info.command, info.cwd)
 			: info.key

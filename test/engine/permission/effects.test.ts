@@ -17,10 +17,10 @@ describe('permission: effects and edges', () => {
 	})
 	after(() => at.close())
 
-	const fetching: CallInfo = { title: 't', kind: 'fetch', access: 'network', paths: [], key: 'fetch:x' }
+	const fetching: CallInfo = { title: 't', kind: 'fetch', access: 'net', paths: [], key: 'fetch:x' }
 	const decideFetch = (
 		lists: Lists,
-		more: { info?: Partial<CallInfo>; effect?: Effect; keys?: string[] } & Options = {},
+		more: { info?: Partial<CallInfo>; effect?: Effect; keys?: string[] } & Omit<Options, 'keys'> = {},
 	) => {
 		const { info, keys = [], ...rest } = more
 		return decider(at, lists).decide({
@@ -78,7 +78,7 @@ describe('permission: effects and edges', () => {
 		})
 		// Before it reaches a host a page's call needs no answer of its own; another call that leaves the machine does.
 		expect((await decideFetch({})).decision).to.equal('allow')
-		expect(await decideFetch({}, { info: { kind: 'search' } as never })).to.deep.include({
+		expect(await decideFetch({}, { info: { kind: 'search' } })).to.deep.include({
 			decision: 'ask',
 			lastingRule: 'allow: web_fetch',
 		})
@@ -157,6 +157,12 @@ describe('permission: effects and edges', () => {
 		)
 		expect((await bash(at, 'npm i', lists, { outside: true, profile: 'strict' })).decision).to.equal('deny')
 		expect((await bash(at, 'npm i', lists, { effect: outside('npm i\0') })).decision).to.equal('deny')
+		// The answer to a call that asks to run outside is the answer to its effect.
+		const call: CallInfo = { title: '', kind: 'execute', access: 'run', paths: [], key: 'bash:x', command: 'x' }
+		expect(sessionKey(call)).to.equal('bash:x')
+		expect(sessionKey({ ...call, outside: true })).to.equal(sessionKey(call, outside('x')))
+		expect(sessionKey({ ...call, outside: true, cwd: '/s' })).to.equal(sessionKey(call, outside('x', '/s')))
+		expect(sessionKey({ ...call, outside: true, cwd: '/s' })).to.not.equal(sessionKey(call, outside('x')))
 		// What is asked for is the effect's command, not the call's.
 		expect((await bash(at, 'npm i', lists, { effect: outside('npm i\u200b') })).warning).to.be.a('string')
 	})
@@ -227,7 +233,9 @@ describe('permission: effects and edges', () => {
 		expect((await file(at, 'write', `${at.home}/other/.git/config`)).decision).to.equal('ask')
 		// It adds one line by a way of its own.
 		const remember = { tool: 'remember', keys: new Set<string>() }
-		expect((await file(at, 'write', `${at.root}/.garuda/memory.md`, {}, remember)).decision).to.equal('ask')
+		const saving = await file(at, 'write', `${at.root}/.garuda/memory.md`, { allow: ['edit', 'remember'] }, remember)
+		expect(saving).to.deep.include({ decision: 'ask', reason: 'it saves a line for later sessions' })
+		expect(saving).to.not.have.property('warning')
 	})
 
 	it('files: a rule for a whole tool ends at the root, hidden characters are asked about before a change', async () => {
