@@ -1,21 +1,23 @@
 // One open conversation: prompts become turns, turns become records, and every change can be taken back. Between a front end and the turn.
 import type { CommandList, Profile, PromptOptions, Session, Status, Turn, UndoResult } from './api.ts'
 import { TokenBudget, tooManyImages } from './budget.ts'
-import { Channel } from './channel.ts'
 import type { FileText } from './command-turn.ts'
 import { type Compaction, createCompaction } from './context/compact.ts'
-import { messageOf, UserError } from './errors.ts'
+import { UserError } from './errors.ts'
 import { imageLine, soundImage } from './files/image.ts'
-import { asEvents, History, type RecordOf } from './history.ts'
-import { aboutImages, noImages } from './pictures.ts'
-import type { ResolvedPath, SessionRecord, SessionWriter } from './ports.ts'
+import { asEvents, History } from './history.ts'
+import { aboutImages } from './pictures.ts'
+import type { ResolvedPath } from './ports.ts'
 import { promptText } from './prompt-message.ts'
 import { schemaCheck } from './schema-check.ts'
 import { titleOf } from './session/title.ts'
-import type { ModelChoice, SessionParts } from './session-parts.ts'
+import { Choices } from './session-choices.ts'
+import type { SessionParts } from './session-parts.ts'
+import { Recorder } from './session-record.ts'
 import { oneLine } from './text.ts'
-import { createGate, type DecisionEntry, type Gate } from './tools/invoke.ts'
+import { createGate, type Gate } from './tools/invoke.ts'
 import { runTurn } from './turn.ts'
+import { TurnFrame } from './turn-frame.ts'
 import type {
 	AgentEvent,
 	Block,
@@ -40,53 +42,38 @@ export class LiveSession implements Session {
 	readonly tools: readonly string[]
 	private readonly p: SessionParts
 	private readonly log: History
+	private readonly record: Recorder
+	private readonly frame: TurnFrame
 	private readonly gate: Gate
 	private readonly undoStack: UndoStack
 	private readonly compaction: Compaction
 	private readonly sessionKeys = new Set<string>()
-	private readonly listeners = new Set<(event: AgentEvent) => void>()
-	private choice: ModelChoice
-	private effort: Effort | undefined
-	private modeNow: Mode
+	private readonly choices: Choices
 	private modeTold: Mode
-	private acceptEdits: boolean
 	private title: string | null
 	private usage: Usage
 	private stopped: boolean
-	private writer: Promise<SessionWriter> | null = null
-	private journalFailed = false
-	/** What a stopped turn still does after its answer. */
-	private settling: Promise<void> = Promise.resolve()
-	private running: { abort: AbortController; end: Promise<TurnEnd> } | null = null
-	private channel: Channel | null = null
 	private closing: Promise<void> | null = null
 	private searchAsked = false
-	/** Decisions made before the journal may begin: its first line holds the tools, and they depend on the answer. */
-	private heldEntries: DecisionEntry[] | null = null
-
 	constructor(parts: SessionParts) {
 		this.p = parts
 		this.id = parts.id
 		this.root = parts.root
 		this.notices = parts.notices
 		this.tools = parts.tools.map((tool) => tool.name)
-		this.choice = parts.model
-		parts.state.noImages = noImages(parts.model)
-		this.effort = parts.effort
-		this.modeNow = parts.mode
 		this.modeTold = 'build'
-		this.acceptEdits = parts.acceptEdits
 		this.title = parts.start.title
 		this.usage = parts.start.usage
 		this.stopped = parts.start.stoppedMidway
 		const fixed = parts.system.length + JSON.stringify(parts.specs).length
-		this.log = new History(parts.start.messages, fixed, (message, record) => this.writeMessage(message, record))
+		this.record = new Recorder({ ...parts, note: (text) => this.note(text) })
+		this.log = new History(parts.start.messages, fixed, (message, record) => this.record.message(message, record))
 		this.undoStack = new UndoStack({
 			...parts.start,
 			history: this.log,
 			snapshots: parts.snapshots,
 			clock: parts.clock,
-			write: (record) => this.write(record),
+			write: (record) => this.record.write(record),
 			note: (text) => this.note(text),
 			forget: () => parts.state.seen.clear(),
 		})
@@ -96,7 +83,7 @@ export class LiveSession implements Session {
 			tools: parts.tools,
 			state: parts.state,
 			redactor: parts.redactor,
-			mode: () => this.modeNow,
+			mode: () => this.choices.mode,
 			emit: (event) => this.emit(event),
 			decide: async (tool, info, effect, mode) =>
 				parts.decider.decide({
@@ -109,10 +96,7 @@ export class LiveSession implements Session {
 					sandboxed: info.access === 'run' || effect ? await parts.sandboxed() : true,
 				}),
 			remember: (key) => this.sessionKeys.add(key),
-			record: async (entry) => {
-				if (this.heldEntries) this.heldEntries.push(entry)
-				else await this.recordDecision(entry)
-			},
+			record: (entry) => this.record.decision(entry),
 			done: async ({ name, key, status, data }, call) => {
 				// What a command planted is told to the person by itself: the model's text may be cut or hide it.
 				for (const finding of findingsOf(data)) this.note(finding)
@@ -120,15 +104,32 @@ export class LiveSession implements Session {
 			},
 			beforeChange: (info) => this.undoStack.beforeChange(info),
 		})
+		this.frame = new TurnFrame({
+			undo: this.undoStack,
+			warmUp: parts.warmUp,
+			before: (signal) => this.askForSearch(signal),
+			worked: (end) => {
+				if (end.reason === 'cancelled') this.stopped = true
+				this.usage = addUsage(this.usage, end.usage)
+			},
+			record: (turn, end) => this.recordEnd(turn, end),
+		})
+		this.choices = new Choices({
+			...parts,
+			record: this.record,
+			emit: (event) => this.emit(event),
+			free: (hint) => this.frame.free(hint),
+			changed: () => Object.assign(this.compaction, this.makeCompaction()),
+		})
 		this.compaction = this.makeCompaction()
 	}
 
 	get mode(): Mode {
-		return this.modeNow
+		return this.choices.mode
 	}
 
 	get model(): string {
-		return this.choice.name
+		return this.choices.model.name
 	}
 
 	// ------------------------------------------------------------ turns
@@ -141,17 +142,17 @@ export class LiveSession implements Session {
 			if (!soundImage(image)) throw new UserError(`${imageLine(image.label)} is damaged and was not sent.`)
 		const many = tooManyImages(prompt.images ?? [])
 		if (many !== null) throw new UserError(many, 'Name some of them in a later prompt.')
-		return this.begin(options.signal, async (signal) => {
+		return this.frame.begin(options.signal, async (signal) => {
 			const check = options.schema === undefined ? undefined : await schemaCheck(options.schema)
 			const file = prompt.command ? await this.commandFile(prompt, prompt.command, signal) : null
 			if (file && 'reason' in file) return file
 			await this.takeIn(prompt, check ? options.schema : undefined, file)
 			return runTurn(
 				{
-					client: this.choice.client,
-					modelName: this.choice.name,
-					spec: this.choice.spec,
-					...(this.effort ? { effort: this.effort } : {}),
+					client: this.choices.model.client,
+					modelName: this.choices.model.name,
+					spec: this.choices.model.spec,
+					...(this.choices.effort ? { effort: this.choices.effort } : {}),
 					system: this.p.system,
 					tools: this.p.specs,
 					gate: this.gate,
@@ -170,7 +171,7 @@ export class LiveSession implements Session {
 	}
 
 	shell(command: string, options: { signal?: AbortSignal } = {}): Turn {
-		return this.begin(options.signal, async (signal) => {
+		return this.frame.begin(options.signal, async (signal) => {
 			const started = this.p.clock.now()
 			const said = this.p.redactor.redact(command)
 			const text = `<garuda-note>The user runs a command of their own: ${oneLine(said, 2000)}</garuda-note>`
@@ -219,19 +220,13 @@ export class LiveSession implements Session {
 		})
 	}
 
-	/** A turn's last snapshot and its last record. Never rejects. */
 	private async recordEnd(turn: number, end: TurnEnd): Promise<void> {
-		try {
-			await this.undoStack.finish(turn, end.reason)
-			const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
-			const time = this.p.clock.now()
-			// What ended before it was on record (a command that was not agreed to) leaves no session behind.
-			if (this.undoStack.turns.at(-1)?.turn === turn)
-				await this.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
-			await this.p.audit.turnEnd()
-		} catch (error) {
-			this.note(`The end of this turn could not be recorded: ${messageOf(error)}`)
-		}
+		const error = end.error ? { error: { code: end.error.code, message: end.error.message } } : {}
+		const time = this.p.clock.now()
+		// What ended before it was on record (a command that was not agreed to) leaves no session behind.
+		if (this.undoStack.turns.at(-1)?.turn === turn)
+			await this.record.write({ type: 'end', time, turn, reason: end.reason, usage: { ...end.usage }, ...error })
+		await this.p.audit.turnEnd()
 	}
 
 	/** The one question about the provider's own search, before the first turn; the tools then stay as they are. */
@@ -239,54 +234,11 @@ export class LiveSession implements Session {
 		const { serverSearch, specs } = this.p
 		if (!serverSearch || this.searchAsked || signal.aborted) return
 		this.searchAsked = true
-		const held: DecisionEntry[] = []
-		this.heldEntries = held
-		try {
+		await this.record.after(async () => {
 			const { allowed, reason } = await this.gate.consent('web_search', searchInfo(serverSearch.question), signal)
 			if (allowed) specs.push(serverSearch.spec)
 			else if (!signal.aborted) this.note(`The model cannot search the web in this session: ${reason}.`)
-		} finally {
-			this.heldEntries = null
-		}
-		for (const entry of held) await this.recordDecision(entry)
-	}
-
-	/** The frame of every turn: one at a time, snapshots around it, a record at its end. */
-	private begin(outer: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<TurnEnd>): Turn {
-		if (this.closing) throw new UserError('This session is closed.')
-		if (this.running) throw new UserError('A turn is running in this session.', 'Wait for its end, or stop it first.')
-		const abort = new AbortController()
-		const stop = () => abort.abort()
-		if (outer?.aborted) stop()
-		outer?.addEventListener('abort', stop, { once: true })
-		const channel = new Channel()
-		this.channel = channel
-		const run = async (): Promise<TurnEnd> => {
-			let end: TurnEnd
-			await this.settling
-			const turn = this.undoStack.begin(this.p.warmUp)
-			try {
-				await this.askForSearch(abort.signal)
-				end = await work(abort.signal)
-			} catch (error) {
-				end = failed(error)
-			}
-			if (end.reason === 'cancelled') this.stopped = true
-			this.usage = addUsage(this.usage, end.usage)
-			const record = this.recordEnd(turn, end)
-			// Who stops a turn is answered at once; its last snapshot is waited for by whatever comes next.
-			if (end.reason === 'cancelled') this.settling = record
-			else await record
-			outer?.removeEventListener('abort', stop)
-			this.running = null
-			this.emit({ type: 'turn_end', end })
-			this.channel = null
-			channel.close()
-			return end
-		}
-		const end = run()
-		this.running = { abort, end }
-		return { end, [Symbol.asyncIterator]: () => channel[Symbol.asyncIterator]() }
+		})
 	}
 
 	/** The user's words become a message, redacted before anything is sent or kept. */
@@ -300,7 +252,7 @@ export class LiveSession implements Session {
 			{
 				...(file ? { instead: file.said } : {}),
 				stopped: this.stopped,
-				newMode: this.modeNow === this.modeTold ? null : this.modeNow,
+				newMode: this.choices.mode === this.modeTold ? null : this.choices.mode,
 				...(schema === undefined ? {} : { schema }),
 			},
 			{
@@ -314,7 +266,7 @@ export class LiveSession implements Session {
 		for (const notice of notices) this.note(notice)
 		const told = aboutImages(prompt.images ?? [], images, this.p.state.noImages)
 		if (told) this.emit({ type: 'notice', ...told })
-		this.modeTold = this.modeNow
+		this.modeTold = this.choices.mode
 		this.stopped = false
 		if (file?.begun) return this.log.append(this.said(this.p.redactor.redact(text), images), { type: 'note' })
 		// A record with no prompt would be no turn: context or pictures alone are named by their label.
@@ -338,13 +290,20 @@ export class LiveSession implements Session {
 	}
 
 	private answers() {
-		return { keys: this.sessionKeys, acceptEdits: this.acceptEdits, cwd: this.p.state.cwd }
+		return { keys: this.sessionKeys, acceptEdits: this.choices.acceptEdits, cwd: this.p.state.cwd }
 	}
 
 	/** A mention is a read by the user's own word: what would need a question is left to the agent, which asks it. */
 	private async permitRead({ path }: ResolvedPath): Promise<{ allowed: boolean; reason: string }> {
 		const info: CallInfo = { title: '', kind: 'read', access: 'read', paths: [path], key: `read:${path}` }
-		const call = { tool: 'read_file', readOnlyTool: true, info, effect: undefined, mode: this.modeNow, sandboxed: true }
+		const call = {
+			tool: 'read_file',
+			readOnlyTool: true,
+			info,
+			effect: undefined,
+			mode: this.choices.mode,
+			sandboxed: true,
+		}
 		const { decision, reason } = await this.p.decider.decide({ ...call, ...this.answers() })
 		const word = decision === 'ask' ? `${reason}; let the agent read it, and it will ask.` : reason
 		return { allowed: decision === 'allow', reason: word }
@@ -352,85 +311,53 @@ export class LiveSession implements Session {
 
 	// ------------------------------------------------------------ settings of the session
 
-	async setMode(mode: Mode): Promise<void> {
-		if (mode === this.modeNow) return
-		this.modeNow = mode
-		if (this.writer) await this.write({ type: 'mode', time: this.p.clock.now(), mode })
-		await this.p.audit.append({ kind: 'mode', detail: { mode } }).catch(() => {})
-		this.emit({ type: 'mode', mode })
+	setMode(mode: Mode): Promise<void> {
+		return this.choices.setMode(mode)
 	}
 
-	async setModel(name: string): Promise<void> {
-		if (this.running) throw new UserError('A turn is running in this session.', 'Change the model after it.')
-		const choice = await this.p.chooseModel(name)
-		if (this.p.limits.cost !== null && choice.spec.price === null)
-			throw new UserError(
-				`The price of ${choice.name} is unknown, so a cost limit cannot hold.`,
-				'Set its price in models.json, or leave the limit out.',
-			)
-		this.choice = choice
-		this.p.state.noImages = noImages(choice)
-		await this.changedModel()
+	setModel(name: string): Promise<void> {
+		return this.choices.setModel(name)
 	}
 
-	async setEffort(effort: Effort | null): Promise<void> {
-		const { efforts } = this.choice.spec
-		if (effort !== null && !efforts.includes(effort))
-			throw new UserError(
-				`${this.choice.name} has no effort "${effort}".`,
-				efforts.length ? `It takes: ${efforts.join(', ')}.` : 'It takes none.',
-			)
-		this.effort = effort ?? undefined
-		await this.changedModel()
+	setEffort(effort: Effort | null): Promise<void> {
+		return this.choices.setEffort(effort)
 	}
 
-	private async changedModel(): Promise<void> {
-		Object.assign(this.compaction, this.makeCompaction())
-		const effort = this.effort === undefined ? {} : { effort: this.effort }
-		if (this.writer) await this.write({ type: 'model', time: this.p.clock.now(), model: this.choice.name, ...effort })
-		this.emit({ type: 'model', model: this.choice.name, ...effort })
-	}
-
-	async setProfile(profile: Profile): Promise<void> {
-		if (profile === this.p.profile()) return
-		if (profile !== 'strict')
-			throw new UserError('The sandbox of a session can only be made tighter.', 'Start a new session for another one.')
-		if (this.running) throw new UserError('A turn is running in this session.', 'Tighten the sandbox after it.')
-		await this.p.tighten()
-		await this.p.audit.append({ kind: 'mode', detail: { profile } }).catch(() => {})
+	setProfile(profile: Profile): Promise<void> {
+		return this.choices.setProfile(profile)
 	}
 
 	setAcceptEdits(on: boolean): void {
-		this.acceptEdits = on
+		this.choices.acceptEdits = on
 	}
 
 	async setTitle(title: string): Promise<void> {
 		this.title = titleOf(title)
-		await this.write({ type: 'title', time: this.p.clock.now(), title: this.title })
+		await this.record.write({ type: 'title', time: this.p.clock.now(), title: this.title })
 		this.emit({ type: 'title', title: this.title })
 	}
 
 	private makeCompaction(): Compaction {
 		return createCompaction({
-			client: this.choice.client,
-			spec: this.choice.spec,
+			client: this.choices.model.client,
+			spec: this.choices.model.spec,
 			system: this.p.system,
 			tools: this.p.specs,
 			settings: this.p.compaction,
 			state: this.p.state,
-			mode: () => this.modeNow,
+			mode: () => this.choices.mode,
 			messages: () => this.log.messages,
 			tokens: () => this.log.tokens(),
 			emit: (event) => this.emit(event),
 			replace: async (messages, before, after) => {
-				await this.write({ type: 'compaction', time: this.p.clock.now(), messages, before, after })
+				await this.record.write({ type: 'compaction', time: this.p.clock.now(), messages, before, after })
 				this.log.replace(messages)
 			},
 		})
 	}
 
 	async compact(signal?: AbortSignal): Promise<{ before: number; after: number } | null> {
-		if (this.running) throw new UserError('A turn is running in this session.', 'Compact after it.')
+		this.frame.free('Compact after it.')
 		const before = this.log.tokens()
 		const result = await this.compaction.run('asked', signal ?? new AbortController().signal)
 		this.usage = addUsage(this.usage, result.usage)
@@ -442,23 +369,13 @@ export class LiveSession implements Session {
 	// ------------------------------------------------------------ undo
 
 	async undo(): Promise<UndoResult> {
-		await this.idle('Undo after it.')
+		await this.frame.idle('Undo after it.')
 		return this.audited('undo', await this.undoStack.undo())
 	}
 
 	async redo(): Promise<UndoResult> {
-		await this.idle('Redo after it.')
+		await this.frame.idle('Redo after it.')
 		return this.audited('redo', await this.undoStack.redo())
-	}
-
-	/** UserError while a turn runs; what a stopped one still records is waited for. */
-	private async idle(hint: string): Promise<void> {
-		const check = () => {
-			if (this.running) throw new UserError('A turn is running in this session.', hint)
-		}
-		check()
-		await this.settling
-		check()
 	}
 
 	private async audited(what: string, result: UndoResult): Promise<UndoResult> {
@@ -468,7 +385,7 @@ export class LiveSession implements Session {
 	}
 
 	async diff(which: 'last' | 'all' = 'last'): Promise<string> {
-		await this.settling
+		await this.frame.settled()
 		return this.undoStack.diff(which)
 	}
 
@@ -480,15 +397,15 @@ export class LiveSession implements Session {
 			root: this.root,
 			extraDirs: this.p.extraDirs,
 			title: this.title,
-			model: this.choice.name,
-			effort: this.effort ?? null,
-			mode: this.modeNow,
+			model: this.choices.model.name,
+			effort: this.choices.effort ?? null,
+			mode: this.choices.mode,
 			sandbox: this.p.sandboxWord(),
 			profile: this.p.profile(),
-			acceptEdits: this.acceptEdits,
+			acceptEdits: this.choices.acceptEdits,
 			usage: this.usage,
 			contextTokens: this.log.tokens(),
-			window: this.choice.spec.window,
+			window: this.choices.model.spec.window,
 			turns: this.undoStack.turns.length,
 		}
 	}
@@ -510,17 +427,14 @@ export class LiveSession implements Session {
 	}
 
 	onEvent(listener: (event: AgentEvent) => void): () => void {
-		this.listeners.add(listener)
-		return () => this.listeners.delete(listener)
+		return this.frame.onEvent(listener)
 	}
 
 	close(): Promise<void> {
 		this.closing ??= (async () => {
-			this.running?.abort.abort()
-			await this.running?.end
-			await this.settling
+			await this.frame.stop()
 			await this.p.snapshots?.close()
-			if (this.writer) await (await this.writer).close()
+			await this.record.close()
 			await this.p.onClose()
 		})()
 		return this.closing
@@ -534,51 +448,7 @@ export class LiveSession implements Session {
 	}
 
 	private emit(event: AgentEvent): void {
-		this.channel?.push(event)
-		for (const listener of this.listeners) listener(event)
-	}
-
-	private async recordDecision(entry: DecisionEntry): Promise<void> {
-		await this.write({ type: 'decision', time: this.p.clock.now(), ...entry })
-		const { context, ...rest } = entry
-		const detail = context === undefined ? {} : { detail: { context } }
-		await this.p.audit.append({ kind: 'decision', ...rest, ...detail })
-	}
-
-	private async write(record: SessionRecord): Promise<void> {
-		if (!this.p.openJournal) return
-		if (this.journalFailed) return
-		this.writer ??= this.p.openJournal().then((writer) => {
-			writer.onProblem((text) => this.emit({ type: 'notice', level: 'warning', text }))
-			return writer
-		})
-		let writer: SessionWriter
-		try {
-			writer = await this.writer
-		} catch (error) {
-			// Told once, by the turn that wanted to begin it.
-			this.journalFailed = true
-			this.writer = null
-			throw error
-		}
-		await writer.append(record)
-	}
-
-	private async writeMessage(message: Message, record: RecordOf): Promise<void> {
-		const time = this.p.clock.now()
-		if (record.type === 'user') return this.write({ type: 'user', time, message, prompt: record.prompt })
-		if (record.type === 'note') return this.write({ type: 'user', time, message, prompt: '' })
-		if (record.type === 'results') return this.write({ type: 'results', time, message })
-		const { usage, model, stop, requestId } = record
-		return this.write({
-			type: 'assistant',
-			time,
-			message,
-			usage: { ...usage },
-			model,
-			stop,
-			...(requestId === undefined ? {} : { requestId }),
-		})
+		this.frame.emit(event)
 	}
 }
 
@@ -596,22 +466,3 @@ const findingsOf = (data: Json | undefined): string[] => {
 	const found = typeof data === 'object' && data !== null && !Array.isArray(data) ? data.findings : undefined
 	return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : []
 }
-
-const failed = (error: unknown): TurnEnd => ({
-	reason: 'error',
-	error:
-		error instanceof UserError
-			? { code: 'user', message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }
-			: {
-					code: 'internal',
-					message: `Garuda failed by a fault of its own: ${messageOf(error)}`,
-					hint: 'Run again with --debug and report what its log says.',
-				},
-	usage: noUsage(),
-	steps: 0,
-	text: '',
-	denials: [],
-	durationMs: 0,
-	modelMs: 0,
-	firstTokenMs: null,
-})
