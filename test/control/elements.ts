@@ -221,10 +221,14 @@ const scope = (root: string): Place[] => [
 	{ file: 'sandbox/git-config.ts', tests: git, find: [conditions, patterns] },
 	{
 		file: 'sandbox/network-proxy.ts',
-		tests: ['engine/sandbox/network-proxy', 'engine/sandbox/network'],
+		tests: ['engine/sandbox/proxy-edges', 'engine/sandbox/network-proxy', 'engine/sandbox/network'],
 		find: [conditions],
 	},
-	{ file: 'sandbox/client-hello.ts', tests: ['engine/sandbox/network-proxy'], find: [conditions] },
+	{
+		file: 'sandbox/client-hello.ts',
+		tests: ['engine/sandbox/proxy-edges', 'engine/sandbox/network-proxy'],
+		find: [conditions],
+	},
 	{ file: 'net/addresses.ts', tests: net, find: [tables('special4'), conditions] },
 	{ file: 'net/host-names.ts', tests: net, find: [conditions] },
 	{ file: 'net/checked-dial.ts', tests: net, find: [conditions] },

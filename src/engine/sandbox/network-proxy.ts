@@ -120,7 +120,6 @@ export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
 		server.pipe(client)
 		// Inside the tunnel all is the client's and the server's own, but for one look at the name of a TLS greeting.
 		const greeting = await firstBytes(client, rest)
-		if (client.destroyed) return
 		const sni = greeting.name
 		if (sni !== undefined && canonicalHost(sni) !== host) {
 			note(`${host}:${port} (the secure connection names another host, ${sni.slice(0, 100)})`)
