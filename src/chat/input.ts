@@ -47,7 +47,7 @@ export class Input {
 		this.sink = this.keep
 		this.interrupt = options.onInterrupt
 		const { stdin } = options.io
-		stdin.on('data', (chunk: Buffer | string) => this.read(chunk))
+		stdin.on('data', this.read)
 		stdin.on('end', () => this.end())
 		stdin.on('close', () => this.end())
 		stdin.on('error', () => this.end())
@@ -62,6 +62,20 @@ export class Input {
 		stdin.pause()
 		const unref = (stdin as { unref?: () => void }).unref
 		unref?.call(stdin)
+	}
+
+	/** Leaves stdin to another reader of this terminal, until `retake`. */
+	release(): void {
+		const { stdin } = this.o.io
+		stdin.off('data', this.read)
+		stdin.pause()
+	}
+
+	retake(): void {
+		if (this.ended) return
+		const { stdin } = this.o.io
+		stdin.on('data', this.read)
+		stdin.resume()
 	}
 
 	/** Ctrl-C that came as a signal: the same as the key. */
@@ -153,7 +167,7 @@ export class Input {
 
 	// ------------------------------------------------------------ stdin
 
-	private read(chunk: Buffer | string): void {
+	private readonly read = (chunk: Buffer | string): void => {
 		for (const one of this.keys.feed(chunk)) {
 			if (one.type === 'interrupt') this.interrupt()
 			else if (one.type === 'suspend') this.o.onSuspend?.()

@@ -21,10 +21,11 @@ import { Input, type Line } from './input.ts'
 import { Live } from './live.ts'
 import { Renderer, type Shown, usageLine } from './render.ts'
 import { safeText } from './safe-text.ts'
-import { openChat } from './start.ts'
-import { Output, type Stdio, signalCodes, wantsColor } from './stdio.ts'
+import { endOf, openChat, whichSession } from './start.ts'
+import { isGone, Output, type Stdio, signalCodes, wantsColor } from './stdio.ts'
 import { painter } from './style.ts'
 import { createTerminal } from './terminal.ts'
+import { crashText } from './words.ts'
 
 export interface ChatOptions {
 	io: Stdio
@@ -36,6 +37,8 @@ export interface ChatOptions {
 	model?: string
 	/** Prepares the tour for a start with no model: the engine's options for it. */
 	tour?(): Promise<Partial<EngineOptions>>
+	/** The setup on this process's terminal, which it has to itself meanwhile; resolves with its exit code. Throws UserError. */
+	setup?(signal: AbortSignal): Promise<number>
 	version: string
 	home: string
 	/** Show the model's thinking. */
@@ -56,6 +59,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 	const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true && io.env.TERM !== 'dumb'
 	const paint = painter(wantsColor(io.stdout, io.env))
 	let leaving: number | null = null
+	let fallen = false
 	let work: AbortController | null = null
 	let interruptedAt = Number.NEGATIVE_INFINITY
 	let session: Session | null = null
@@ -117,25 +121,33 @@ export async function chat(o: ChatOptions): Promise<number> {
 
 	/** Nothing caught it, so nothing more is trusted but this: the terminal, one line, the session's files. */
 	function crashed(error: unknown): void {
+		if (fallen) return
+		fallen = true
 		live?.hide()
 		modes.leave()
-		const message = error instanceof Error ? error.message : String(error)
-		io.stderr.write(
-			`\ngaruda: failed by a fault of its own: ${safeText(message)}\nRun it again with --debug and report what the log says.\n`,
-		)
-		leave(1)
-		const give = setTimeout(() => io.abandon(1), 3000)
+		// A terminal that went away while someone else had it is a hang-up, and there is nobody to tell.
+		const code = isGone(error) ? signalCodes.SIGHUP : 1
+		io.stderr.on('error', () => {})
+		if (code === 1) io.stderr.write(crashText(messageOf(error)))
+		leave(code)
+		const give = setTimeout(() => io.abandon(code), 3000)
 		void Promise.resolve(garuda?.close())
 			.catch(() => {})
 			.finally(() => {
 				clearTimeout(give)
-				io.abandon(1)
+				io.abandon(code)
 			})
 	}
 
 	try {
 		if (terminal) modes.enter()
-		const open = await which()
+		const asked = async (prompt: string): Promise<string | null> => {
+			const line = await input.answer(prompt, new AbortController().signal)
+			if (line.type === 'interrupt') leave(signalCodes.SIGINT)
+			return line.type === 'line' ? line.text : null
+		}
+		const open = await whichSession(o, () => o.create({ approver }), say, asked)
+		if (leaving !== null) return leaving
 		const create = (more: Partial<EngineOptions>) => {
 			garuda = o.create({ approver, ...more })
 			return garuda
@@ -146,8 +158,11 @@ export async function chat(o: ChatOptions): Promise<number> {
 			modelNamed: o.model !== undefined,
 			say,
 			confirm,
+			ask: asked,
 			...(o.tour ? { tour: o.tour } : {}),
+			...(o.setup && out.isTTY ? { setup: () => lend(o.setup!) } : {}),
 		})
+		if (first === null || leaving !== null) return leaving ?? 0
 		garuda = first.garuda
 		completer = createCompleter(
 			first.garuda,
@@ -155,7 +170,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 			(line) => input.again(line),
 		)
 		await enter(first.session, open.resume !== undefined || open.latest === true)
-		await talk()
+		await talk(first.prefill)
 	} finally {
 		try {
 			await (garuda as Garuda | null)?.close()
@@ -171,8 +186,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 
 	// ------------------------------------------------------------ the conversation
 
-	async function talk(): Promise<void> {
-		let prefill = ''
+	async function talk(prefill = ''): Promise<void> {
 		while (leaving === null) {
 			const line = await input.line(session!.mode === 'plan' ? 'plan> ' : '> ', prefill)
 			prefill = ''
@@ -287,6 +301,22 @@ export async function chat(o: ChatOptions): Promise<number> {
 		}
 	}
 
+	/** Gives the terminal, as the shell left it, to someone else; whether that ended with 0. */
+	async function lend(use: (signal: AbortSignal) => Promise<number>): Promise<boolean> {
+		work = new AbortController()
+		await out.end()
+		input.release()
+		modes.leave()
+		try {
+			return (await use(work.signal)) === 0
+		} finally {
+			work = null
+			if (terminal && leaving === null) modes.enter()
+			input.retake()
+			out.atLineStart = true
+		}
+	}
+
 	/** Another session in place of this one; this one stays open when the other cannot be. */
 	async function change(how: OpenOptions): Promise<void> {
 		const before = session!
@@ -329,12 +359,10 @@ export async function chat(o: ChatOptions): Promise<number> {
 
 	/** The end of a conversation that goes on, from its last but one prompt. */
 	function past(live: Session): void {
-		const events = live.history()
-		const prompts = events.flatMap((event, i) => (event.type === 'user_text' ? [i] : []))
-		const from = prompts.at(-2) ?? prompts[0] ?? 0
+		const { events, from } = endOf(live.history())
 		const title = live.status().title
 		dim(`session ${live.id}${title ? `, "${oneLine(title, 80)}"` : ''}${from > 0 ? ': its end' : ''}`)
-		for (const event of events.slice(from)) put(renderer.past(event))
+		for (const event of events) put(renderer.past(event))
 	}
 
 	// ------------------------------------------------------------ questions to the person
@@ -366,30 +394,6 @@ export async function chat(o: ChatOptions): Promise<number> {
 				await new Promise((done) => setImmediate(done))
 				return asker.ask(request, signal)
 			},
-		}
-	}
-
-	/** The session that -c or -r means. */
-	async function which(): Promise<OpenOptions> {
-		if (o.resume === undefined) return o.open
-		if (o.resume === 'latest') return { ...o.open, latest: true }
-		if (o.resume !== '') return { ...o.open, resume: o.resume }
-		const looking = o.create({ approver })
-		try {
-			const all = (await looking.sessions.list()).sort((a, b) => b.updated - a.updated).slice(0, 20)
-			if (all.length === 0) {
-				say('There are no sessions yet; this is a new one.')
-				return o.open
-			}
-			for (const [i, one] of all.entries())
-				out.line(
-					`${String(i + 1).padStart(3)}  ${new Date(one.updated).toISOString().slice(0, 16).replace('T', ' ')}  ${oneLine(one.title || one.id, 80)}`,
-				)
-			const line = await input.answer('which? (number, or nothing for a new session) > ', new AbortController().signal)
-			const chosen = line.type === 'line' ? all[Number(line.text.trim()) - 1] : undefined
-			return chosen ? { ...o.open, resume: chosen.id } : o.open
-		} finally {
-			await looking.close()
 		}
 	}
 }

@@ -54,6 +54,8 @@ export interface RunInput {
 	clients: NonNullable<EngineOptions['clients']>
 	/** The tour service, loaded when it is needed. */
 	tour?(): Promise<TourRoom>
+	/** The setup, loaded when a chat without a model wants it. */
+	setup?(): Promise<{ runSetup(flags: object, inChat: { signal: AbortSignal }): Promise<number> }>
 	/** Keeps what models answer, for a script. */
 	wrapClient?: EngineOptions['wrapClient']
 	/** Goes through a recorded session again; absent when the build has none. */
@@ -138,6 +140,9 @@ export async function run(input: RunInput): Promise<number> {
 				...(flags.continue ? { resume: 'latest' } : flags.resume === undefined ? {} : { resume: flags.resume }),
 				...(model ? { model } : {}),
 				...(input.tour ? { tour: async () => tourOptions(await prepare(await input.tour!())) } : {}),
+				...(input.setup
+					? { setup: async (signal: AbortSignal) => (await input.setup!()).runSetup({}, { signal }) }
+					: {}),
 				version: input.version,
 				home,
 				verbose: flags.verbose ?? false,

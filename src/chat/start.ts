@@ -1,5 +1,14 @@
-// How a chat finds its first session: a model server of this machine after a yes, else the tour; never a failed start. Used by plain.
-import { type EngineOptions, type Garuda, type OpenOptions, oneLine, type Session, UserError } from '../engine/index.ts'
+// How a chat finds its first session: a model server of this machine after a yes, else setup or the tour; never a failed start. Used by plain.
+import {
+	type AgentEvent,
+	type EngineOptions,
+	type Garuda,
+	type OpenOptions,
+	oneLine,
+	type Problem,
+	type Session,
+	UserError,
+} from '../engine/index.ts'
 import { threeWays } from './words.ts'
 
 export interface StartOptions {
@@ -10,43 +19,143 @@ export interface StartOptions {
 	say(text: string): void
 	/** Prepares the tour: the engine's options for it. */
 	tour?(): Promise<Partial<EngineOptions>>
+	/** Runs the setup on this terminal and resolves with whether it came to its end. Throws UserError. */
+	setup?(): Promise<boolean>
 	/** A yes or no; anything but a yes is a no. */
 	confirm(question: string): Promise<boolean>
+	/** A typed line; null when nobody answers any more or the person left the question. */
+	ask(prompt: string): Promise<string | null>
 }
 
-/** Opens a session, asking before a found server is used. Throws UserError where a person must mend something. */
-export async function openChat(o: StartOptions): Promise<{ garuda: Garuda; session: Session }> {
-	const garuda = o.create({})
-	try {
-		return { garuda, session: await garuda.open(o.open) }
-	} catch (error) {
-		if (!(error instanceof UserError) || o.modelNamed) return failed(garuda, error)
-		const { model, problem } = await garuda.readiness()
-		// A broken file or a locked session is not "no model".
-		if (model !== null || problem === null || problem.code === 'user') return failed(garuda, error)
-		const going = o.open.resume !== undefined || o.open.latest === true
-		for (const server of await garuda.models.local()) {
-			const name = server.models[0]
-			if (name === undefined) continue
-			const more = server.models.length > 1 ? ` (and ${server.models.length - 1} more)` : ''
-			const yes = await o.confirm(
-				`There is no model set up, but ${oneLine(server.name)} answers at ${server.url} with ${oneLine(name)}${more}. Use it for this chat?`,
-			)
-			if (!yes) continue
-			await garuda.close()
-			// No key of the user's ever goes to a server that was only found.
-			const local = o.create({ model: `openai/${name}`, env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'none' } })
-			return { garuda: local, session: await local.open(o.open).catch((problem) => failed(local, problem)) }
+export interface Started {
+	garuda: Garuda
+	session: Session
+	/** Text for the first line. */
+	prefill?: string
+}
+
+/** Opens a session, asking before a found server is used; null when the person leaves. Throws UserError where a person must mend something. */
+export async function openChat(o: StartOptions): Promise<Started | null> {
+	for (let offered = false; ; offered = true) {
+		const garuda = o.create({})
+		let problem: Problem
+		try {
+			return { garuda, session: await garuda.open(o.open) }
+		} catch (error) {
+			if (!(error instanceof UserError) || o.modelNamed) return failed(garuda, error)
+			const ready = await garuda.readiness()
+			// A broken file or a locked session is not "no model".
+			if (ready.model !== null || ready.problem === null || ready.problem.code === 'user') return failed(garuda, error)
+			problem = ready.problem
 		}
+		const found = offered ? null : await local(o, garuda)
+		if (found) return found
 		await garuda.close()
-		if (going) throw new UserError(problem.message, threeWays)
-		if (!o.tour) throw new UserError(problem.message, threeWays)
-		const tour = o.create(await o.tour())
-		const session = await tour.open({}).catch((fault: unknown) => failed(tour, fault))
-		o.say(
-			`${problem.message}\nThis is the tour: a fixed script, not an AI, in a scratch copy of this folder. Say "show me" to see what a task looks like.\n${threeWays}`,
+		// A session that goes on needs a model of its own, not the tour's scratch copy.
+		const going = o.open.resume !== undefined || o.open.latest === true
+		const tour = going ? undefined : o.tour
+		if (!o.setup) {
+			if (!tour) throw new UserError(problem.message, threeWays)
+			return openTour(o, tour, `${problem.message}\n`, `\n${threeWays}`)
+		}
+		const choice = await menu(o, problem, tour !== undefined)
+		if (choice === null) return null
+		if (choice.type === 'tour') return { ...(await openTour(o, tour!)), prefill: choice.text }
+		try {
+			await o.setup()
+		} catch (error) {
+			if (!(error instanceof UserError)) throw error
+			o.say(error.hint ? `${error.message}\n${error.hint}` : error.message)
+		}
+	}
+}
+
+/** A model server of this machine, after a yes. No key of the user's ever goes to a server that was only found. */
+async function local(o: StartOptions, garuda: Garuda): Promise<Started | null> {
+	for (const server of await garuda.models.local()) {
+		const name = server.models[0]
+		if (name === undefined) continue
+		const more = server.models.length > 1 ? ` (and ${server.models.length - 1} more)` : ''
+		const yes = await o.confirm(
+			`There is no model set up, but ${oneLine(server.name)} answers at ${server.url} with ${oneLine(name)}${more}. Use it for this chat?`,
 		)
-		return { garuda: tour, session }
+		if (!yes) continue
+		await garuda.close()
+		const made = o.create({ model: `openai/${name}`, env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'none' } })
+		return { garuda: made, session: await made.open(o.open).catch((problem) => failed(made, problem)) }
+	}
+	return null
+}
+
+/** What to do without a model; null is leaving. Words that are no choice open the tour, which shows what a task looks like. */
+async function menu(
+	o: StartOptions,
+	problem: Problem,
+	tour: boolean,
+): Promise<{ type: 'setup' } | { type: 'tour'; text: string } | null> {
+	const lines = ['  1  set one up now: a provider and its key, or a model server']
+	if (tour) lines.push('  2  the tour: a fixed script, not an AI, in a scratch copy of this folder')
+	lines.push(`  ${tour ? 3 : 2}  leave`)
+	// "No model is chosen." asks for no more words; a missing or broken key does.
+	o.say(
+		`${problem.message}${problem.message === 'No model is chosen.' ? '' : ` ${problem.hint ?? ''}`}\n${lines.join('\n')}`,
+	)
+	for (;;) {
+		const typed = await o.ask(tour ? '[1/2/3] (Enter: the tour) > ' : '[1/2] > ')
+		if (typed === null) return null
+		const word = typed.trim().toLowerCase()
+		if (word === '1' || word === 'setup') return { type: 'setup' }
+		if (word === (tour ? '3' : '2') || /^(?:leave|exit|quit|q|\/exit|\/quit)$/.test(word)) return null
+		if (tour) return { type: 'tour', text: word === '2' || word === 'tour' ? '' : typed.trim() }
+	}
+}
+
+async function openTour(
+	o: StartOptions,
+	tour: NonNullable<StartOptions['tour']>,
+	before = '',
+	after = '',
+): Promise<Started> {
+	const garuda = o.create(await tour())
+	const session = await garuda.open({}).catch((fault: unknown) => failed(garuda, fault))
+	o.say(
+		`${before}This is the tour: a fixed script, not an AI, in a scratch copy of this folder. Say "show me" to see what a task looks like.${after}`,
+	)
+	return { garuda, session }
+}
+
+/** The end of a conversation that goes on, from its last but one prompt; `from` is how many events stand before it. */
+export function endOf(history: readonly AgentEvent[]): { events: AgentEvent[]; from: number } {
+	const prompts = history.flatMap((event, i) => (event.type === 'user_text' ? [i] : []))
+	const from = prompts.at(-2) ?? prompts[0] ?? 0
+	return { events: history.slice(from), from }
+}
+
+/** The session that -c or -r means: the newest, an id or its beginning, or one of a list when it is empty. */
+export async function whichSession(
+	o: { resume?: string; open: OpenOptions },
+	create: () => Garuda,
+	say: (text: string) => void,
+	ask: StartOptions['ask'],
+): Promise<OpenOptions> {
+	if (o.resume === undefined) return o.open
+	if (o.resume === 'latest') return { ...o.open, latest: true }
+	if (o.resume !== '') return { ...o.open, resume: o.resume }
+	const looking = create()
+	try {
+		const all = (await looking.sessions.list()).sort((a, b) => b.updated - a.updated).slice(0, 20)
+		if (all.length === 0) {
+			say('There are no sessions yet; this is a new one.')
+			return o.open
+		}
+		const day = (time: number): string => new Date(time).toISOString().slice(0, 16).replace('T', ' ')
+		for (const [i, one] of all.entries())
+			say(`${String(i + 1).padStart(3)}  ${day(one.updated)}  ${oneLine(one.title || one.id, 80)}`)
+		const typed = await ask('which? (number, or nothing for a new session) > ')
+		const chosen = all[Number(typed?.trim()) - 1]
+		return chosen ? { ...o.open, resume: chosen.id } : o.open
+	} finally {
+		await looking.close()
 	}
 }
 

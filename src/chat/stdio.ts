@@ -71,6 +71,10 @@ export function processStdio(): Stdio {
 // The other end is gone: a closed pipe, a closed terminal.
 const gone = new Set(['EPIPE', 'EIO', 'ECONNRESET', 'ENXIO', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'])
 
+/** Whether an error says only that the terminal or the reader is gone. */
+export const isGone = (error: unknown): boolean =>
+	error instanceof Error && gone.has((error as NodeJS.ErrnoException).code ?? '')
+
 /** Writes to one stream, joined to one write per chunk of events. */
 export class Output {
 	/** The reader is gone: further writes go nowhere. */
@@ -86,7 +90,7 @@ export class Output {
 	private parts: string[] = []
 	private timer: NodeJS.Immediate | null = null
 	private readonly onError = (error: NodeJS.ErrnoException) => {
-		if (!gone.has(error.code ?? '')) this.failure ??= error
+		if (!isGone(error)) this.failure ??= error
 		this.shut()
 	}
 

@@ -1,5 +1,6 @@
 // Words for how a turn ended and for what stands in the way. Used by every output of the chat room.
 import type { Problem, StopReason } from '../engine/index.ts'
+import { safeText } from './safe-text.ts'
 
 /** What a turn's end means in words, for the ends that carry no error of their own. */
 export const reasonText: Record<StopReason, string> = {
@@ -13,6 +14,10 @@ export const reasonText: Record<StopReason, string> = {
 	cancelled: 'The turn was interrupted.',
 	error: 'The turn failed.',
 }
+
+/** What nothing caught, for stderr. */
+export const crashText = (message: string): string =>
+	`\ngaruda: failed by a fault of its own: ${safeText(message)}\nRun it again with --debug and report what the log says.\n`
 
 /** What happened and what to do, in one text. */
 export const problemText = (problem: Problem): string =>

@@ -145,6 +145,7 @@ Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 
 			createEngine: engine.createEngine,
 			clients: script ? { scripted: () => engine.scriptedFromFile(script) } : {},
 			tour: () => import('../engine/tour/index.ts'),
+			setup: () => import('../setup/run.ts'),
 			...(record ? { wrapClient: await engine.recordingTo(record) } : {}),
 			replay: async (garuda, id) =>
 				(await import('../engine/inspect/index.ts')).replayReport(await garuda.sessions.read(id)),

@@ -10,6 +10,8 @@ export interface Streams {
 	stdout: Writable & { columns?: number }
 	/** TERM=dumb: no escape sequence is sent. */
 	dumb: boolean
+	/** Its abort ends the question like a person who leaves. */
+	signal?: AbortSignal
 }
 
 /** What is shown comes in part from servers and files: control characters are written out. */
@@ -33,7 +35,11 @@ const left = (error: unknown): never => {
 const filterFrom = 12
 
 function promptAsk(streams: Streams, say: Ask['say']): Ask {
-	const context = { input: streams.stdin, output: streams.stdout as NodeJS.WritableStream }
+	const context = {
+		input: streams.stdin,
+		output: streams.stdout as NodeJS.WritableStream,
+		...(streams.signal ? { signal: streams.signal } : {}),
+	}
 	const columns = () => streams.stdout.columns ?? 80
 	return {
 		say,
@@ -102,8 +108,9 @@ function plainAsk(streams: Streams, say: Ask['say']): Ask {
 		const ended = new AbortController()
 		rl.on('close', () => ended.abort())
 		rl.on('SIGINT', () => ended.abort())
+		const signal = streams.signal ? AbortSignal.any([ended.signal, streams.signal]) : ended.signal
 		try {
-			return (await rl.question(`${text} `, { signal: ended.signal })).trim()
+			return (await rl.question(`${text} `, { signal })).trim()
 		} catch (error) {
 			return left(error)
 		} finally {

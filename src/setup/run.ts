@@ -18,8 +18,11 @@ export function processPlace(): SetupPlace {
 	}
 }
 
-/** Resolves with the exit code: 0 done, 130 when the person left. Throws UserError; nothing is written then. */
-export async function runSetup(flags: SetupFlags): Promise<number> {
+/**
+ * Resolves with the exit code: 0 done, 130 when the person left. Throws UserError; nothing is written then. `inChat`: a chat
+ * goes on after it; its signal's abort is a leave.
+ */
+export async function runSetup(flags: SetupFlags, inChat?: { signal: AbortSignal }): Promise<number> {
 	const terminal = process.stdin.isTTY === true && process.stdout.isTTY === true
 	const quiet = flags.show || flags['remove-key'] !== undefined
 	if (!terminal && !flags.yes && !quiet)
@@ -27,9 +30,9 @@ export async function runSetup(flags: SetupFlags): Promise<number> {
 			'There is no terminal to ask on.',
 			'Say it all in flags: garuda setup --provider anthropic --key-from-env ANTHROPIC_API_KEY --model claude-sonnet-5-5 --yes',
 		)
-	const ask = terminal ? askHere() : null
+	const ask = terminal ? askHere(inChat?.signal) : null
 	try {
-		const text = await setup(processPlace(), flags, ask)
+		const text = await setup(processPlace(), flags, ask, inChat !== undefined)
 		if (text !== '') await print(`${visible(text)}\n`)
 		return 0
 	} catch (error) {
@@ -76,8 +79,9 @@ export async function launcher(): Promise<Launcher> {
 }
 
 /** The terminal of this process. */
-export const askHere = () =>
+export const askHere = (signal?: AbortSignal) =>
 	terminalAsk({
+		...(signal ? { signal } : {}),
 		stdin: process.stdin,
 		stdout: process.stdout,
 		dumb: process.env.TERM === 'dumb' || process.env.TERM === undefined,

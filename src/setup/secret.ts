@@ -9,7 +9,7 @@ const pasteOff = '\u001b[?2004l'
  * One dot stands for each character, up to a number, so that a paste is seen to arrive. Enter ends it (in a paste it is a
  * character), Ctrl-U begins anew, Ctrl-C, Ctrl-D on nothing and the end of input reject with SetupCancelled.
  */
-export function readSecret({ stdin, stdout, dumb }: Streams, question: string): Promise<string> {
+export function readSecret({ stdin, stdout, dumb, signal }: Streams, question: string): Promise<string> {
 	return new Promise((resolve, reject) => {
 		let text = ''
 		let dots = 0
@@ -24,6 +24,7 @@ export function readSecret({ stdin, stdout, dumb }: Streams, question: string): 
 			stdin.off('end', leave)
 			stdin.off('close', leave)
 			stdin.off('error', leave)
+			signal?.removeEventListener('abort', leave)
 			stdin.setRawMode?.(false)
 			stdin.pause()
 			stdout.write(`${dumb ? '' : pasteOff}\n`)
@@ -87,6 +88,8 @@ export function readSecret({ stdin, stdout, dumb }: Streams, question: string): 
 		stdin.on('end', leave)
 		stdin.on('close', leave)
 		stdin.on('error', leave)
+		signal?.addEventListener('abort', leave, { once: true })
 		stdin.resume()
+		if (signal?.aborted) leave()
 	})
 }

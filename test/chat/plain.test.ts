@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type ChatOptions, chat } from '../../src/chat/plain.ts'
+import { UserError } from '../../src/engine/errors.ts'
 import type { Approver } from '../../src/engine/ports.ts'
 import type { Answer } from '../../src/engine/types.ts'
 import { type Fake, type FakeIo, type FakeOptions, fakeGaruda, fakeIo, noModel, replyOf, type Script } from './fake.ts'
@@ -620,6 +621,98 @@ describe('the plain chat', () => {
 				io.signal('SIGTERM')
 				await done
 			}
+		})
+
+		/** The choice without a model stands there for the nth time. */
+		const again = async (io: FakeIo, nth: number): Promise<void> => {
+			for (let i = 0; i < 500; i++) {
+				const shown = io.out.text.split('  3  leave\n')
+				if (shown.length > nth && shown.at(-1)!.includes('(Enter: the tour) > ')) return
+				await new Promise((done) => setTimeout(done, 10))
+			}
+			throw new Error(io.out.text)
+		}
+
+		it('no model, with a setup: it runs on the terminal as the shell left it, and the chat goes on with the model', async () => {
+			let io: FakeIo
+			const seen: string[] = []
+			const setup = async (): Promise<number> => {
+				seen.push(io.out.text.endsWith(off) ? 'modes off' : 'modes on', `${io.stdin.listenerCount('data')} readers`)
+				return seen.length > 2 ? 0 : 130
+			}
+			const { line, made, ...one } = start(answers, { setup, each: [noModel, noModel, {}] })
+			io = one.io
+			await line('1', '(Enter: the tour) > ')
+			// Left before its end: the choice comes again.
+			await again(io, 2)
+			await line('1', '> ')
+			await io.sees('Garuda 0.1.0')
+			expect(seen).to.deep.equal(['modes off', '0 readers', 'modes off', '0 readers'])
+			expect(made).to.have.length(3)
+			expect(made[2]).to.not.have.property('model')
+			await line('hello')
+			await io.sees('you said hello')
+			expect(io.out.text.lastIndexOf(on)).to.be.above(io.out.text.lastIndexOf(off))
+		})
+
+		it('no model, with a setup that fails: its words, then the choice again; a missing key is named', async () => {
+			const setup = async (): Promise<number> => {
+				throw new UserError('models.json is broken.', 'Mend line 3.')
+			}
+			const problem = {
+				model: null,
+				problem: { code: 'auth', message: 'There is no key for near.', hint: 'Set NEAR_KEY.' },
+			}
+			const { io, line, done } = start(answers, { setup, options: { ...noModel, problem } })
+			await io.sees('There is no key for near. Set NEAR_KEY.')
+			await line('1', '(Enter: the tour) > ')
+			await io.sees('models.json is broken.\nMend line 3.')
+			await again(io, 2)
+			await line('3', '> ')
+			expect(await done).to.equal(0)
+		})
+
+		it('no model, with a setup: Enter and words open the tour, words stand in its line; Ctrl-C and Ctrl-D leave', async () => {
+			const setup = async (): Promise<number> => 0
+			for (const [typed, code] of [
+				['', null],
+				['2', null],
+				['show me', null],
+				['leave', 0],
+				['\u0004', 0],
+				[ctrlC, 130],
+			] as const) {
+				const { io, line, made, done } = start(answers, { setup, each: [noModel, {}] })
+				const key = typed === ctrlC || typed === '\u0004'
+				if (key) {
+					await io.sees('(Enter: the tour) > ')
+					io.type(typed)
+				} else await line(typed, '(Enter: the tour) > ')
+				if (code !== null) {
+					expect(await done, typed).to.equal(code)
+					expect(made).to.have.length(1)
+					continue
+				}
+				await io.sees('This is the tour')
+				expect(made[1]).to.deep.include({ model: 'tour' })
+				if (typed === 'show me') {
+					await io.sees('> show me')
+					io.type(enter)
+					await io.sees('you said show me')
+				}
+				io.signal('SIGTERM')
+				await done
+			}
+		})
+
+		it('no model and a session to go on with: the tour is no choice', async () => {
+			const { io, line, done } = start(answers, { setup: async () => 0, resume: 'latest', options: noModel })
+			await io.sees('2  leave')
+			expect(io.out.text).to.not.include('tour')
+			await line('what', '[1/2] > ')
+			await io.sees('[1/2] > what\n\n[1/2] > ')
+			await line('2', '> ')
+			expect(await done).to.equal(0)
 		})
 
 		it('a model that was named, or a broken file, is told and not replaced', async () => {

@@ -84,6 +84,66 @@ describe('garuda setup', function () {
 			])
 		})
 
+		it('the chat with no model: set up in place, left once, and it goes on with the chosen model, with no restart', async () => {
+			const at = place()
+			const server = await start((seen, n) =>
+				seen.path.endsWith('/chat/completions')
+					? { body: openaiStream({ text: `I am ${seen.body.model}.` }) }
+					: provider(['big-1', 'small-1'])(seen, n),
+			)
+			const steps: Step[] = [
+				{ expect: '(Enter: the tour) > ', wait: 0.5, send: `1${enter}` },
+				{ expect: 'Which provider', wait: 0.3, send: '\u0003' },
+				{ expect: '(Enter: the tour) > ', wait: 0.5, send: `1${enter}` },
+				...key(goodKey),
+				{ expect: 'default?', wait: 0.2, send: `${down}${enter}` },
+				{ expect: 'openai/small-1  build mode', send: '' },
+				{ expect: '> ', wait: 0.2, send: `who are you?${enter}` },
+				{ expect: 'I am small-1.', send: '' },
+				{ expect: '> ', wait: 0.2, send: `/exit${enter}` },
+			]
+			const ran = await inTerminal(at, [], steps, { env: env(server), seconds: 25 })
+			expect([ran.code, ran.played], ran.output).to.deep.equal([0, steps.length])
+			expect(ran.output).to.not.include(goodKey).and.not.include('Next:')
+			expect(value(at, 'models.json').default).to.equal('openai/small-1')
+			expect(mode(own(at, 'credentials'))).to.equal('600')
+			// One chat, one session, and the key went to its provider.
+			expect(server.requests.at(-1)!.headers.authorization).to.equal(`Bearer ${goodKey}`)
+			expect(ran.output.lastIndexOf('\u001b[?2004h')).to.be.below(ran.output.lastIndexOf('\u001b[?2004l'))
+		})
+
+		it('the chat with no model on a dumb terminal: the setup by numbers; a closed window in it ends the chat', async () => {
+			const at = place()
+			const server = await start((seen, n) =>
+				seen.path.endsWith('/chat/completions')
+					? { body: openaiStream({ text: 'Here.' }) }
+					: provider(['big-1'])(seen, n),
+			)
+			const steps: Step[] = [
+				{ expect: '(Enter: the tour) > ', wait: 0.5, send: '1\n' },
+				{ expect: 'Number', wait: 0.2, send: '2\n' },
+				{ expect: '(not shown)', wait: 0.2, send: `${goodKey}\n` },
+				{ expect: 'Number', wait: 0.2, send: '1\n' },
+				{ expect: 'build mode', send: '' },
+				{ expect: '> ', wait: 0.2, send: 'hello\n' },
+				{ expect: 'Here.', send: '' },
+				{ expect: '> ', wait: 0.2, send: '/exit\n' },
+			]
+			const ran = await inTerminal(at, [], steps, { env: { ...env(server), TERM: 'dumb' }, seconds: 25 })
+			expect([ran.code, ran.played], ran.output).to.deep.equal([0, steps.length])
+			expect(ran.output).to.not.include('\u001b').and.not.include(goodKey)
+			const gone = await inTerminal(
+				place(),
+				[],
+				[
+					{ expect: '(Enter: the tour) > ', wait: 0.5, send: `1${enter}` },
+					{ expect: 'Which provider', wait: 0.3, hangup: true },
+				],
+				{ env: env(server), seconds: 12 },
+			)
+			expect(gone.code, gone.output).to.equal(129)
+		})
+
 		it('a bad key, then the good one, pasted with a line break before', async () => {
 			const at = place()
 			const ran = await run(at, await start(), [

@@ -261,9 +261,6 @@ async function complete(
 	const model = await chooseModel(room, ask, now, provider, models, flags)
 	const known = now.models.providers.find((one) => one.name === provider.name)
 	ask.say(await finish(room, { provider, fields: fieldsOf(provider, known), newKey, model }))
-	ask.say(
-		'Next: "garuda" opens the chat, "garuda setup editors" connects an editor, "garuda setup check" looks at everything.',
-	)
 }
 
 /** Asks until the text can be a key; what is wrong is said without the key. */

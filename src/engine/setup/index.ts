@@ -7,11 +7,15 @@ export { type Ask, type Choice, SetupCancelled } from './ask.ts'
 export type { SetupPlace } from './place.ts'
 export type { SetupFlags } from './unattended.ts'
 
+const next =
+	'Next: "garuda" opens the chat, "garuda setup editors" connects an editor, "garuda setup check" looks at everything.'
+
 /**
  * `garuda setup`. With `ask` and no `yes` it asks; else the flags must say all. Resolves with the text that is still to be
- * printed. Throws UserError with nothing written, SetupCancelled when the person leaves.
+ * printed. Throws UserError with nothing written, SetupCancelled when the person leaves. `inChat`: what to do next needs no
+ * word, a chat goes on.
  */
-export async function setup(place: SetupPlace, flags: SetupFlags, ask: Ask | null): Promise<string> {
+export async function setup(place: SetupPlace, flags: SetupFlags, ask: Ask | null, inChat = false): Promise<string> {
 	const room = await openRoom(place)
 	try {
 		const { removeKey, show, unattended } = await import('./unattended.ts')
@@ -20,6 +24,7 @@ export async function setup(place: SetupPlace, flags: SetupFlags, ask: Ask | nul
 		if (ask === null || flags.yes) return await unattended(room, flags)
 		const { guided } = await import('./guided.ts')
 		await guided(room, ask, flags)
+		if (!inChat) ask.say(next)
 		return ''
 	} finally {
 		room.close()
