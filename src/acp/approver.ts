@@ -11,8 +11,8 @@ import {
 	type ApprovalRequest,
 	type Approver,
 	type Choice,
-	diffHunks,
 	oneLine,
+	partsOf,
 	visible,
 } from '../engine/index.ts'
 import type { Call, KnownCalls } from './calls.ts'
@@ -79,7 +79,7 @@ export class AcpApprover implements Approver {
 		shown: { title: string; content: ToolCallContent[] },
 		signal: AbortSignal,
 	): Promise<Answer> {
-		const hunks = request.info.change && !request.effect && this.side.forms ? diffHunks(request.info.change) : []
+		const hunks = this.side.forms ? partsOf(request) : []
 		const options: PermissionOption[] = request.choices.map((choice) => ({
 			optionId: choice,
 			name: oneLine(request.labels?.[choice] ?? words[choice]),

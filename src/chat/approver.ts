@@ -1,6 +1,14 @@
 // Who answers the gate's questions: nobody with -p, the person at the terminal in a chat. Called by tools/invoke.ts through the port.
-import { type Answer, type ApprovalRequest, type Approver, oneLine, unifiedDiff, visible } from '../engine/index.ts'
-import { askParts, partsOf } from './hunks.ts'
+import {
+	type Answer,
+	type ApprovalRequest,
+	type Approver,
+	oneLine,
+	partsOf,
+	unifiedDiff,
+	visible,
+} from '../engine/index.ts'
+import { askParts } from './hunks.ts'
 import { type Paint, paintDiff } from './style.ts'
 
 /** Nobody is there: what the fixed list (--allow) does not cover is denied. */

@@ -1,17 +1,7 @@
 // A change looked through part by part, after [h] at its question. Called by the approver of the plain chat.
-import { type Answer, type ApprovalRequest, diffHunks, visible } from '../engine/index.ts'
+import { type Answer, visible } from '../engine/index.ts'
 import type { QuestionLine } from './approver.ts'
 import { type Paint, paintDiff } from './style.ts'
-
-/** Only these tools write the accepted parts alone; any other would write all of what was asked. */
-const byParts = new Set(['edit_file', 'write_file'])
-
-/** The parts that may be answered one by one; none where a change is one part, or of a notebook, whose JSON would break. */
-export const partsOf = ({ tool, info, effect }: ApprovalRequest): string[] => {
-	if (!info.change || effect || !byParts.has(tool) || /\.ipynb$/i.test(info.change.path)) return []
-	const parts = diffHunks(info.change)
-	return parts.length > 1 ? parts : []
-}
 
 /**
  * Shows one part after another. Null: back to the question. Parts are taken only when every one of them was shown here; what

@@ -1,6 +1,6 @@
 // The library: what a front end, or a program that embeds Garuda, imports. Light by itself; rooms load when they are used.
 import { unified, unifiedParts } from './files/unified.ts'
-import type { FileChange, Image, Json } from './types.ts'
+import type { ApprovalRequest, FileChange, Image, Json } from './types.ts'
 
 export type {
 	CommandInfo,
@@ -65,6 +65,16 @@ export const unifiedDiff = (change: FileChange, options: { maxLines?: number } =
 
 /** The parts (hunks) of a change as texts, in the order that `Answer.accepted` counts in. */
 export const diffHunks = (change: FileChange): string[] => unifiedParts(change)
+
+/** Only these tools write the accepted parts alone; any other would write all of what was asked. */
+const byParts = new Set(['edit_file', 'write_file'])
+
+/** The parts that a question may offer one by one; none where the change is one part, or is made as a whole (a notebook). */
+export const partsOf = ({ tool, info, effect }: ApprovalRequest): string[] => {
+	if (!info.change || info.whole || effect || !byParts.has(tool)) return []
+	const parts = diffHunks(info.change)
+	return parts.length > 1 ? parts : []
+}
 
 /**
  * A picture for a prompt from strict base64; `name` begins its label. Resolves with a sentence for what is no whole PNG, JPEG,

@@ -81,6 +81,8 @@ export interface CallInfo {
 	/** What a "session" answer covers: the same key asks no more. Also counts repeats and denials. */
 	key: string
 	change?: FileChange
+	/** The change is made as a whole or not at all: no front end offers parts of it. */
+	whole?: true
 	/** For bash: the command as written. */
 	command?: string
 	/** For bash: the folder it runs in, when that is not the working root. Part of what an answer covers. */

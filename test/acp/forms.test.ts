@@ -71,6 +71,47 @@ describe('acp: forms', () => {
 		await one.close()
 	})
 
+	for (const [tool, path] of [
+		['edit_file', 'n.ipynb'],
+		['write_file', 'n.ipynb'],
+		['edit_file', 'no-name-of-one'],
+	] as const)
+		it(`no choice of parts where a notebook changes, by ${tool} of ${path}: it is asked as a whole and done as a whole`, async () => {
+			const source = Array.from({ length: 30 }, (_, i) => `x${i} = a\n`)
+			const changed = source.map((line, i) => (i === 1 || i === 28 ? line.replace('a', 'b') : line))
+			const notebook = (lines: string[]) =>
+				JSON.stringify(
+					{
+						cells: [{ cell_type: 'code', metadata: {}, execution_count: null, outputs: [], source: lines }],
+						metadata: {},
+						nbformat: 4,
+						nbformat_minor: 5,
+					},
+					null,
+					1,
+				)
+			const input =
+				tool === 'edit_file'
+					? { path, old_string: source.join(''), new_string: changed.join('') }
+					: { path, content: notebook(changed) }
+			const e = await editor({
+				files: { [path]: notebook(source) },
+				capabilities: forms,
+				replies: [
+					{ calls: [{ name: 'read_file', input: { path } }] },
+					{ calls: [{ name: tool, input }] },
+					{ text: 'ok' },
+				],
+				answer: () => 'once',
+			})
+			await e.prompt(await e.session(), 'edit')
+			expect(e.questions, JSON.stringify(e.tap.sent)).to.have.length(1)
+			expect(e.questions[0]!.options.map((one) => one.optionId)).to.deep.equal(['once', 'session', 'deny'])
+			const now = readFileSync(join(e.root, path), 'utf8')
+			expect(JSON.parse(now).cells[0].source.join('')).to.equal(changed.join(''))
+			await e.close()
+		})
+
 	const loosening = {
 		'.garuda/settings.json': JSON.stringify({ rules: { allow: ['bash(touch *)'] }, executor: 'host' }),
 	}

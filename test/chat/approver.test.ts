@@ -189,10 +189,16 @@ describe('questions in the plain chat', () => {
 			expect(seen.shown.split('part 1 of 3')).to.have.length(5)
 		})
 
+		const whole = (tool: string, path: string): ApprovalRequest => {
+			const made = parted(tool, path)
+			return { ...made, info: { ...made.info, whole: true } }
+		}
+
 		it('is offered for edits by parts only: not one part, a notebook, another tool, another question', async () => {
 			for (const what of [
 				edit,
-				parted('edit_file', '/p/a.IPYNB'),
+				whole('edit_file', '/p/a.ipynb'),
+				whole('write_file', '/p/by-any-name'),
 				parted('remember'),
 				parted('mcp__x__write'),
 				parted('write_file', '/p/a.txt', { effect: { type: 'apply_changes', summary: 'x' } }),

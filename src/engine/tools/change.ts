@@ -78,6 +78,7 @@ export const changePlan = (
 		paths: [resolved.path],
 		key: `write:${resolved.path}`,
 		change: data.change,
+		...(data.whole && { whole: true }),
 		...(line !== undefined && { line }),
 	},
 	data,

@@ -104,11 +104,13 @@ export const rememberTool: Tool<Input, Data> = {
 				paths: [path],
 				key: 'remember',
 				change,
+				whole: true,
 			},
 			data: { line, text: after, base: hash },
 		}
 	},
-	async run({ data }, ctx) {
+	async run({ data }, ctx, accepted) {
+		if (accepted) throw new ToolError('A fact is kept as a whole or not at all. Nothing was written.')
 		await writeMemory(ctx.root, data.text, data.base)
 		return { status: 'ok', text: `Remembered: ${data.line}` }
 	},

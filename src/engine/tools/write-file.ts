@@ -1,6 +1,7 @@
 // The write_file tool: a whole new content for a file, from the turn's gate.
 import { ToolError } from '../errors.ts'
 import { refuseWrite, shownPath } from '../files/guard.ts'
+import { kindOf } from '../files/kind.ts'
 import type { Tool } from '../ports.ts'
 import { type ChangeData, changePlan, encodeLike, presentFile, restoreMarks, runChange } from './change.ts'
 import { jsonInput } from './json-input.ts'
@@ -65,6 +66,7 @@ export const writeFileTool: Tool<Input, ChangeData> = {
 			if (windows) notes.push('line ends kept: CRLF')
 		}
 		if (file.bom && !given.startsWith('\ufeff')) notes.push('byte order mark kept')
+		const notebook = [read.bytes, bytes].some((one) => kindOf(one).kind === 'notebook')
 		if (text === file.text) throw new ToolError(`${shown} already has exactly this content. Nothing to do.`)
 		const change = { path: resolved.path, old: file.text, new: text }
 		return changePlan(resolved, 'Write', {
@@ -75,6 +77,7 @@ export const writeFileTool: Tool<Input, ChangeData> = {
 			notes,
 			done: `Wrote ${shown}`,
 			partly: false,
+			...(notebook && { whole: true }),
 		})
 	},
 	run: runChange,
