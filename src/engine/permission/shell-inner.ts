@@ -1,6 +1,6 @@
 // Commands inside commands: wrappers, shells, code given as an option. Used while a command is read for the rules.
 import { DYNAMIC } from './shell-decode.ts'
-import { afterOptions, baseName, type Inner, literals, scripts, shells, values } from './shell-options.ts'
+import { afterOptions, baseName, type Inner, literals, scripts, shells, splitStrings, values } from './shell-options.ts'
 import { moreStarters } from './shell-starters.ts'
 import { wrapperOf } from './shell-wrappers.ts'
 
@@ -125,12 +125,7 @@ const special: Record<string, (args: readonly string[]) => Inner[]> = {
 	bind: (args) => values(args, '-x').flatMap((text) => scripts(text.replace(/^.*?:/s, ''))),
 	enable: (args) =>
 		args.some((word) => /^-[a-z]*f/.test(word)) ? [{ doubt: 'it loads code into the shell (enable -f)' }] : [],
-	env: (args) =>
-		values(args, '-S', '--split-string')
-			.flatMap((text) => [{ script: text }])
-			.concat(
-				args.filter((word) => /^-[a-z]*vS/.test(word)).map((word) => ({ script: word.replace(/^-[a-z]*vS/, '') })),
-			),
+	env: (args) => splitStrings(args),
 	su: (args) => scripts(...values(args, '-c', '--command', '--session-command')),
 	runuser: (args) => scripts(...values(args, '-c', '--command')),
 	script: (args) =>

@@ -83,3 +83,50 @@ export const isShortened = (word: string, name: string): boolean =>
 
 /** The last part of a path, without .exe. */
 export const baseName = (word: string): string => word.slice(word.lastIndexOf('/') + 1).replace(/\.exe$/i, '')
+
+const envEscapes: Record<string, string> = { f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
+
+/** The words of `env -S text` by env's own rules, which are no shell's: `(`, `;` and `|` are characters, `\_` is a blank. */
+function envWords(text: string): string[] {
+	const words: string[] = []
+	let word: string | null = null
+	let quote = ''
+	const end = () => {
+		if (word !== null) words.push(word)
+		word = null
+	}
+	for (let at = 0; at < text.length; at++) {
+		const one = text[at]!
+		if (quote === "'") {
+			if (one === "'") quote = ''
+			else if (one === '\\' && /^[\\']/.test(text[at + 1] ?? '')) word += text[++at]!
+			else word += one
+		} else if (one === '\\') {
+			const next = text[++at] ?? ''
+			if (next === 'c') break
+			if (next === '_' && quote === '') end()
+			else word = (word ?? '') + (next === '_' ? ' ' : (envEscapes[next] ?? next))
+		} else if (quote === '"') {
+			if (one === '"') quote = ''
+			else word += one
+		} else if (one === '"' || one === "'") {
+			quote = one
+			word ??= ''
+		} else if (/[ \t\n\v\f\r]/.test(one)) end()
+		else if (one === '#' && word === null) break
+		else word = (word ?? '') + one
+	}
+	end()
+	return words
+}
+
+/** Each text that env splits: as env reads it, with the words after it, and as a shell would (a script's first line may be either). */
+export const splitStrings = (args: readonly string[]): Inner[] =>
+	args.flatMap((word, at): Inner[] => {
+		const joined = /^(?:-[a-zA-Z]*?S|--split-string=)([\s\S]*)$/.exec(word)
+		const apart =
+			word === '-S' || isShortened(word, '--split-string') || word === '--split-string' || joined?.[1] === ''
+		const text = apart ? args[at + 1] : joined?.[1]
+		if (text === undefined || text === '') return []
+		return [{ script: text }, { argv: ['env', ...envWords(text), ...args.slice(at + (apart ? 2 : 1))] }]
+	})

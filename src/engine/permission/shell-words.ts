@@ -68,6 +68,18 @@ export async function readShell(text: string, home?: string, cwd?: string): Prom
 /** A substitution inside text that is data now and may be evaluated later. */
 const hiddenCommand = /\$\(|`|\$\{[^}]*@P\}/
 
+/**
+ * bash 5.2 ends `$(time { case x in a) …` at the pattern's parenthesis and reads the rest, quoted here-documents too, as
+ * text around it (found by the comparison with what bash runs).
+ */
+function misreadByBash(text: string): boolean {
+	const substitution = text.indexOf('$(')
+	if (substitution < 0) return false
+	const rest = text.slice(substitution)
+	const time = rest.search(/\btime\b/)
+	return time >= 0 && /\bcase\b/.test(rest.slice(time))
+}
+
 class Reader {
 	readonly #parser: Parser
 	readonly #known: Known
@@ -93,6 +105,7 @@ class Reader {
 		if (/^HOME\+?=|\s(?:export\s+)?HOME=/.test(text)) this.#doubt('it changes HOME', false)
 		if (this.#usesPwd && (this.#folders.length > 0 || /\bPWD\+?=|\bpopd\b/.test(text)))
 			this.#doubt('it uses PWD after a change of the folder', false)
+		if (misreadByBash(text)) this.#doubt('bash reads a case after time in a substitution in a way of its own', true)
 		// What is only data in this text is run when something evaluates it.
 		if (this.#readsInput) for (const one of [...this.#texts]) if (one.input) this.#script(inputText(one.text), 1, true)
 		const hidden = this.#texts.filter((one) => !one.input && hiddenCommand.test(one.text))

@@ -358,4 +358,30 @@ describe('permission: commands inside commands', () => {
 		for (const text of ['enable -n test', 'env [[ a', 'env gaa *']) expect(await grave(text), text).to.equal(false)
 		expect((await readShell('hash -p ./gaa ls')).commands.map(({ words }) => words.join(' '))).to.include('./gaa')
 	})
+
+	it('env splits a text by rules of its own', async () => {
+		const inner = async (text: string) => (await readShell(text)).commands.map(({ words }) => words.join('|'))
+		for (const [text, ...wanted] of [
+			['env -S "gaa (a"', 'gaa|(a'],
+			["env -S 'gaa;b c'", 'gaa;b|c'],
+			["env -S'gaa x' y", 'gaa|x|y'],
+			["env -iS 'gaa x' y", 'gaa|x|y'],
+			["env --split-string='gaa x' y", 'gaa|x|y'],
+			["env --split 'gaa x' y", 'gaa|x|y'],
+			["env -S 'A=1 -u B gaa x'", 'gaa|x'],
+			[String.raw`env -S 'gaa\_x\ty "a\_b" # no'`, 'gaa|x\ty|a b'],
+			["env -S 'gaa \\cx' y", 'gaa|y'],
+			[String.raw`env -S '-S"gaa\_x"'`, 'gaa|x'],
+		] as const)
+			for (const one of wanted) expect(await inner(text), text).to.include(one)
+	})
+
+	it('a case after time in a substitution, which bash misreads, is never sure', async () => {
+		const unsure = async (text: string) => (await readShell(text)).doubts.some(({ grave }) => grave)
+		const heredoc = "cat <<'E'\n`gaa`\nE\n"
+		expect(await unsure(`echo "$(time { case a in a) ${heredoc};; esac\n})"`)).to.equal(true)
+		expect(await unsure(`echo \${X:-$(time { case a in a) ${heredoc};; esac\n})}`)).to.equal(true)
+		expect(await unsure(`echo "$(case a in (a) ${heredoc};; esac\n)"`)).to.equal(false)
+		expect(await unsure('time { case a in a) b;; esac; }')).to.equal(false)
+	})
 })
