@@ -323,11 +323,11 @@ describe('sandbox: staged commands', () => {
 	})
 
 	it('job-09 link swaps while applying: nothing is ever written outside', async function () {
-		this.timeout(60_000)
 		const victim = join(fixture.base, 'victim')
 		put(join(victim, 'x'), 'theirs')
 		put(at('p/x'), '0')
 		const rounds = Number(process.env.GARUDA_RACE_ROUNDS ?? 60)
+		this.timeout(60_000 + rounds * 200)
 		const copy = new StagingCopy(fixture.root, join(fixture.base, 'stage'))
 		mkdirSync(copy.path)
 		let applied = 0
