@@ -52,7 +52,7 @@ const rules = [
 	'engine/permission/host-rule',
 	'engine/tools/invoke',
 ]
-const git = ['engine/sandbox/git', 'engine/sandbox/policy', 'engine/sandbox/planted', 'engine/sandbox/run']
+const git = ['engine/sandbox/git-asked', 'engine/sandbox/git', 'engine/sandbox/policy', 'engine/sandbox/planted']
 const net = ['engine/net/addresses', 'engine/net/host-names', 'engine/net/checked-dial']
 
 const isText = (node: ts.Node): boolean =>
