@@ -72,7 +72,7 @@ done 2>/dev/null
 		// What was sent to the background may still be writing.
 		await new Promise((resolve) => setTimeout(resolve, 60))
 		const found = texts.map((_, index) => records(join(out, `${index + 1}.log`)))
-		rmSync(out, { recursive: true, force: true })
+		rmSync(out, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 		return found
 	}
 
