@@ -109,6 +109,21 @@ describe('exit codes', function () {
 		expect(readdirSync(at.root)).to.include('b.txt')
 	})
 
+	it('an --allow rule that names no tool, and a mention of what is not there, are told and do no harm', async () => {
+		const ran = await garuda(
+			place(),
+			['-p', 'see @nope and me@example.com', '--allow', 'wrte_file', '--allow', 'edits'],
+			{
+				script: {
+					steps: [{ calls: [{ name: 'write_file', input: { path: 'b.txt', content: 'x\n' } }] }, { text: 'ok' }],
+				},
+			},
+		)
+		expect([ran.code, ran.stdout], ran.stderr).to.deep.equal([0, 'ok\n'])
+		expect(ran.stderr).to.include('--allow: "wrte_file" names no tool').and.include('is called @nope;')
+		expect(ran.stderr).to.not.include('example.com')
+	})
+
 	it('1 wins over 3; a reader learns of both', async () => {
 		const ran = await garuda(place(), ['-p', 'x', '--output-format', 'json'], {
 			script: {

@@ -4,13 +4,16 @@ import { shownPath } from '../files/guard.ts'
 import { noteSeen } from '../files/seen.ts'
 import { viewFile, viewFolder } from '../files/view.ts'
 import type { Files, ResolvedPath, ToolContext, ToolState } from '../ports.ts'
+import { oneLine } from '../text.ts'
 import type { Image } from '../types.ts'
 
 export interface Mention {
 	/** What may be meant, the longest first: punctuation at the end may belong to the sentence. */
 	paths: string[]
-	/** Written in quotes, or with a path's marks: a missing file is then worth a word. */
+	/** Written in quotes, or with a path's marks: a missing file is then worth a word of its own. */
 	explicit: boolean
+	/** A decorator's call, a sign, or too long for a name: no word is lost on it. */
+	noise: boolean
 	start: number
 	end: number
 }
@@ -29,7 +32,7 @@ export const parseMentions = (text: string): Mention[] => {
 			if (end !== -1) {
 				const path = text.slice(at + 1, end).replace(/\\(["'\\])/g, '$1')
 				if (path.trim() !== '' && path.length <= maxPath)
-					found.push({ paths: [path], explicit: true, start: hit.index, end: end + 1 })
+					found.push({ paths: [path], explicit: true, noise: false, start: hit.index, end: end + 1 })
 			}
 			continue
 		}
@@ -41,7 +44,8 @@ export const parseMentions = (text: string): Mention[] => {
 		const called = raw.startsWith(`${last}(`)
 		const explicit =
 			!called && (/^(?:\.{1,2}\/|\/|~\/)/.test(last) || /[^/.]\.[A-Za-z0-9]{1,6}$/.test(last) || word.includes('\\ '))
-		if (paths.length > 0) found.push({ paths, explicit, start: hit.index, end: at + word.length })
+		const noise = called || last.length > 255 || !/^[\p{L}\p{N}_.~/-]/u.test(last)
+		if (paths.length > 0) found.push({ paths, explicit, noise, start: hit.index, end: at + word.length })
 	}
 	return found
 }
@@ -98,11 +102,14 @@ export const expandMentions = async (text: string, ctx: ExpandContext): Promise<
 	const done = new Set<string>()
 	// All attachments share three results' worth of room, so that a list of files cannot fill the window.
 	let room = ctx.limits.resultChars * 3
+	/** Words after an @ that are no file's name: a person's, a package's, or a slip. */
+	const words = new Set<string>()
 	for (const mention of parseMentions(text)) {
 		const resolved = await firstExisting(mention, ctx.files)
 		if (!resolved) {
 			const last = mention.paths.at(-1)!
 			if (mention.explicit) out.notices.push(`@${shownPath(last)}: no such file; the text stays as it is.`)
+			else if (!mention.noise) words.add(`@${oneLine(last, 80)}`)
 			continue
 		}
 		if (done.has(resolved.path)) continue
@@ -125,7 +132,14 @@ export const expandMentions = async (text: string, ctx: ExpandContext): Promise<
 			)
 		}
 	}
+	if (words.size > 0) out.notices.push(noFiles([...words]))
 	return out
+}
+
+/** One line for all of them: most are no slip. */
+const noFiles = (words: string[]): string => {
+	const more = words.length > 5 ? ` and ${words.length - 5} more` : ''
+	return `No file or folder is called ${words.slice(0, 5).join(', ')}${more}; the text stays as it is.`
 }
 
 const firstExisting = async (mention: Mention, files: Files): Promise<ResolvedPath | null> => {

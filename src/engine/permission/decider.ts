@@ -59,14 +59,16 @@ export function createDecider(deps: DeciderDeps): Decider {
 	const fixed = ruleSet(flags, places)
 	const fatal = problems.find((one) => one.fatal)
 	if (fatal) throw new UserError(fatal.text, 'Mend the rule; docs/permissions.md has the grammar.')
-	if (fixed.problems[0])
+	const broken = fixed.problems.find((one) => !one.unknown)
+	if (broken)
 		throw new UserError(
-			fixed.problems[0].text.replace('--allow:0: the allow rule', '--allow:'),
+			broken.text.replace('--allow:0: the allow rule', '--allow:'),
 			'For example --allow "bash(npm test)" or --allow edits.',
 		)
 	const { writable = ['/tmp', '/var/tmp', '/private/tmp'] } = deps
 	const { policy } = settings
-	const notices = problems.map((one) => `${one.text} It has no effect.`)
+	const named = fixed.problems.map(({ text }) => ({ text: text.replace('--allow:0: the allow rule', '--allow:') }))
+	const notices = [...problems, ...named].map((one) => `${one.text} It has no effect.`)
 	// What the command line or a session answer allows is the user's word as well.
 	const noAllow = policy?.allowRules
 	if (noAllow && flags.length > 0) {

@@ -76,6 +76,12 @@ const knownTool = ({ tool, kind }: Rule): boolean =>
 	tool.startsWith('mcp__') ||
 	tool.includes('*')
 
+/** What is wrong with a name that no tool has. */
+const unknownTool = (tool: string): string => {
+	const near = tool.toLowerCase()
+	return `there is no tool "${tool}"${toolNames.has(near) ? `; it is written ${near}` : ''}`
+}
+
 /** One rule's text to its parts, or why it is none. */
 export function parseRule(source: string): Rule | { error: string } {
 	const text = source.trim()
@@ -104,7 +110,16 @@ export function parseRule(source: string): Rule | { error: string } {
 		if (/(?:^|\/)\.\.(?:\/|$)/.test(pattern)) return { error: 'may not hold ".."; write the path itself' }
 		return { kind: 'path', text, tool, pattern }
 	}
-	return { error: `takes no pattern; write ${tool} alone` }
+	const rule: Rule = { kind: 'tool', text, tool, pattern: null }
+	return { error: knownTool(rule) ? `takes no pattern; write ${tool} alone` : `names no tool: ${unknownTool(tool)}` }
+}
+
+export interface RuleProblem {
+	text: string
+	/** Skipping the rule would loosen what was written. */
+	fatal: boolean
+	/** Its form is right and it is kept, but no tool has its name. */
+	unknown?: true
 }
 
 /**
@@ -114,9 +129,9 @@ export function parseRule(source: string): Rule | { error: string } {
 export function ruleSet(
 	texts: readonly RuleText[],
 	places: { root: string; home: string },
-): { rules: RuleSet; problems: { text: string; fatal: boolean }[] } {
+): { rules: RuleSet; problems: RuleProblem[] } {
 	const rules = emptyRules()
-	const problems: { text: string; fatal: boolean }[] = []
+	const problems: RuleProblem[] = []
 	for (const one of texts) {
 		const { list, file, line } = one
 		if (list === 'outside') {
@@ -135,12 +150,16 @@ export function ruleSet(
 			})
 			continue
 		}
-		if (one.level === 'policy' && !knownTool(rule)) {
+		if (!knownTool(rule)) {
+			const policy = one.level === 'policy'
 			problems.push({
-				text: `${file}:${line}: ${list}: the rule "${one.text}" cannot be enforced: there is no tool "${rule.tool}".`,
-				fatal: true,
+				text: policy
+					? `${file}:${line}: ${list}: the rule "${one.text}" cannot be enforced: ${unknownTool(rule.tool)}.`
+					: `${file}:${line}: the ${list} rule "${one.text}" names no tool: ${unknownTool(rule.tool)}.`,
+				fatal: policy,
+				...(policy ? {} : { unknown: true }),
 			})
-			continue
+			if (policy) continue
 		}
 		const path = rule.kind === 'path' ? pathPattern(rule.pattern!, list, places) : null
 		rules[list].push({ ...rule, list, level: one.level, file, line, path, ...compiled(rule, list) })

@@ -58,9 +58,27 @@ describe('mentions', () => {
 		}
 	})
 
-	it('A02 e-mails, decorators, scopes, handles and noise stay text, without a word', async () => {
-		const text = `mail me@example.com, use @types/node and @Component(...) @app.route("/x"), ping @alice, git@github.com:x/y.git, see a@b @${'x'.repeat(400)} @ @@ @... @"" \`@Injectable()\``
+	it('A02 e-mails, decorators and noise stay text, without a word', async () => {
+		const text = `mail me@example.com, <me@example.com>, use @Component(...) @app.route("/x"), git@github.com:x/y.git, see a@b @${'x'.repeat(400)} @ @@ @... @"" @{upstream} \`@Injectable()\``
 		expect(await expand(text)).to.deep.equal({ attachments: [], images: [], notices: [] })
+	})
+
+	it('A02 handles, scopes and slips stay text, with one line for all of them', async () => {
+		const told = async (text: string) => {
+			const { attachments, notices } = await expand(text)
+			expect(attachments).to.deep.equal([])
+			return notices
+		}
+		expect(await told('look at @nope')).to.deep.equal(['No file or folder is called @nope; the text stays as it is.'])
+		expect(await told('use @types/node, ping @alice and @alice; mail me@example.com')).to.deep.equal([
+			'No file or folder is called @types/node, @alice; the text stays as it is.',
+		])
+		expect(await told(Array.from({ length: 30 }, (_, i) => `@u${i}`).join(' '))).to.deep.equal([
+			'No file or folder is called @u0, @u1, @u2, @u3, @u4 and 25 more; the text stays as it is.',
+		])
+		expect((await told('@no\u202epe'))[0]).to.include('[U+202E]')
+		// A file's marks get a line of their own.
+		expect(await told('@nope.md and @./nope')).to.have.length(2)
 	})
 
 	it('A02 the file decides: a handle that is a file is attached, inside a word never', async () => {

@@ -47,6 +47,21 @@ describe('permission: rules', () => {
 		expect(() => decider(at, { fixed: ['npm test'] })).to.throw(/--allow/)
 	})
 
+	it('a name that no tool has is told, for --allow and for each list, with the right spelling where it is one', () => {
+		const told = (lists: Parameters<typeof decider>[1]) => decider(at, lists).notices.join('\n')
+		expect(told({ fixed: ['wrte_file', 'edits', 'mcp__files__read', 'web_*'] })).to.equal(
+			'--allow: "wrte_file" names no tool: there is no tool "wrte_file". It has no effect.',
+		)
+		expect(told({ fixed: ['BASH'] })).to.include('it is written bash')
+		for (const list of ['allow', 'ask', 'deny'] as const)
+			expect(told({ [list]: ['edit', 'bsh'] }), list)
+				.to.match(/settings\.json:\d+: the (?:allow|ask|deny) rule "bsh" names no tool/)
+				.and.not.include('"edit"')
+		expect(() => decider(at, { fixed: ['Bash(npm test)'] })).to.throw(
+			/names no tool: there is no tool "Bash"; it is written bash/,
+		)
+	})
+
 	it('allow reads commands as written: exact, with *, and with :*', async () => {
 		const host = { sandboxed: false }
 		const lists = { allow: ['bash(npm test)', 'bash(npm run *)', 'bash(git push:*)', 'bash(ls \\*.ts)'] }
