@@ -244,7 +244,7 @@ const scope = (root: string): Place[] => [
 	},
 	{
 		file: 'files/guard.ts',
-		tests: ['engine/files/guard', 'engine/tools/edit', 'engine/tools/read'],
+		tests: ['engine/files/guard-edges', 'engine/files/guard', 'engine/tools/edit', 'engine/tools/read'],
 		find: [conditions],
 	},
 	// Whatever reads a command: files come and go here.

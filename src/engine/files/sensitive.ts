@@ -3,9 +3,7 @@ import { sep } from 'node:path'
 
 /** Ways to write one name that some disk, tool or reader takes for another: all become one spelling. */
 export const foldName = (name: string): string => {
-	// Fast and exact for plain names; the walker asks for every file.
-	if (/^[a-z0-9._-]*[a-z0-9_-]$/.test(name)) return name
-	// Printable ASCII without a colon has nothing to fold but its case.
+	// Fast and exact, for the walker asks for every file: printable ASCII without a colon has nothing to fold but its case.
 	if (/^[ -9;-~]*[!-\-/-9;-~]$/.test(name)) return name.toLowerCase()
 	const folded = name
 		.normalize('NFKC')
@@ -196,8 +194,8 @@ export const sensitiveReason = (real: string, home: string, roots: readonly stri
 	for (let depth = 1; depth <= Math.min(rest.length, 4); depth++) {
 		const path = rest.slice(0, depth).join('/')
 		if (!homeSecrets.has(path)) continue
-		if (path !== '.garuda') return 'it holds credentials or private data'
-		if (!roots.some((root) => inOwnHome(root, home) && under(real, root))) return 'Garuda’s own folder'
+		if (path === '.garuda' && roots.some((root) => inOwnHome(root, home) && under(real, root))) continue
+		return path === '.garuda' ? 'Garuda’s own folder' : 'it holds credentials or private data'
 	}
 	return null
 }

@@ -36,7 +36,7 @@ const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 export const canonicalHost = (text: string): string | null => {
 	if (text.length === 0 || text.length > 253 || /[\u0000-\u0020\u007f%@\\/?#[\]:<>^|`{}"'*,;]/.test(text)) return null
 	const name = domainToASCII(text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase()
-	if (name === '' || name.length > 253) return null
+	if (name.length > 253) return null
 	const labels = name.split('.')
 	// The WHATWG rule: a last label that is a number makes it an IPv4 address, however it is written.
 	if (labels.length < 2 || /^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return null

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { dialChecked, type Reach } from './checked-dial.ts'
 import type { IncomingMessage } from './http.ts'
-import { HttpError, isHttpError } from './http-error.ts'
+import { HttpError } from './http-error.ts'
 
 export interface PinnedRequest {
 	/** https:, or http: for this machine. */
@@ -53,7 +53,6 @@ export const pinnedGet = async (request: PinnedRequest): Promise<PinnedResponse>
 	} catch (error) {
 		if (request.signal.aborted) throw new HttpError('aborted', 'The request was cancelled.')
 		if (late.aborted) throw new HttpError('timeout', `${host} did not send all within ${deadlineMs / 1000} s.`)
-		if (isHttpError(error)) throw error
 		const code = (error as NodeJS.ErrnoException).code ?? ''
 		if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO_VERIFY|EPROTO|ALTNAME/.test(code))
 			throw new HttpError('tls', `The secure connection to ${host} failed (${code}).`, { cause: error })

@@ -73,9 +73,7 @@ const hiddenCommand = /\$\(|`|\$\{[^}]*@P\}/
  * text around it (found by the comparison with what bash runs).
  */
 function misreadByBash(text: string): boolean {
-	const substitution = text.indexOf('$(')
-	if (substitution < 0) return false
-	const rest = text.slice(substitution)
+	const rest = text.split('$(').slice(1).join('$(')
 	const time = rest.search(/\btime\b/)
 	return time >= 0 && /\bcase\b/.test(rest.slice(time))
 }

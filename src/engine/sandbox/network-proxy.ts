@@ -127,9 +127,7 @@ export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
 			return
 		}
 		if (greeting.bytes.length > 0) server.write(greeting.bytes)
-		// A pipe does not see an end that has been.
-		if (client.readableEnded) server.end()
-		else client.pipe(server)
+		client.pipe(server)
 	}
 
 	const accept = (client: Socket) => {

@@ -26,7 +26,7 @@ function swap(name, aside, target) {
 	// Somebody made it anew meanwhile.
 	else if (there(at(aside))) quiet(() => rmSync(at(name), { recursive: true }))
 	quiet(() => renameSync(at(aside), at(name)))
-	spin(Math.random() * 20000)
+	spin(Math.random() * 400000)
 }
 for (let turn = 0; Atomics.load(flag, 0) === 0; turn++) {
 	if (turn % 2) swap('p', 'q', victim)
@@ -79,6 +79,7 @@ describe('files: link swaps by another thread', () => {
 					() => call('read_file', { path: 'p/x' }),
 					() => call('edit_file', { path: 'p/x', old_string: 'mine', new_string: 'mine' + ' too' }),
 					() => call('write_file', { path: `p/n${round}`, content: 'new\n' }),
+					() => call('grep', { pattern: 'mine|th[e]irs', path: round % 2 ? '.' : 'p' }),
 				]
 				for (const one of calls) {
 					const result = await one().catch((error: Error) => ({ status: 'failed', text: error.message }))

@@ -117,6 +117,8 @@ describe('files: names', () => {
 		expect(protectedReason(`${home}/.git/config`, root, home)).to.equal(null)
 		expect(protectedReason(`${root}/a/x`, root, home)).to.equal(null)
 		expect(protectedReason('/home/me2/.git', home, home)).to.equal(null)
+		// As long as the home, and not it.
+		expect(protectedReason('/srv/abcd/.bashrc', '/srv/abcd', '/srv/home')).to.equal(null)
 		expect([
 			under('/a/b', '/a'),
 			under('/a', '/a'),

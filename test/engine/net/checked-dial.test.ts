@@ -1,7 +1,7 @@
 // From a name to a connection: every address judged, one lookup, the judged one dialled; and the way through a proxy of the user's network.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
-import { dialChecked, type Reach } from '../../../src/engine/net/checked-dial.ts'
+import { dialAny, dialChecked, type Reach } from '../../../src/engine/net/checked-dial.ts'
 import type { HttpError } from '../../../src/engine/net/http-error.ts'
 import { upstreamProxy } from '../../../src/engine/net/upstream.ts'
 
@@ -99,6 +99,21 @@ describe('checked dialling', () => {
 			),
 		).to.include({ code: 'refused' })
 		expect(dialled).to.deep.equal([])
+	})
+
+	it('a name with no address is not found; what was given up before is neither looked up nor dialled', async () => {
+		const none = await fails(dialChecked('a.example', 443, { lookup: async () => [], timeoutMs: 10_000 }))
+		expect(none).to.include({ code: 'dns' })
+		const signal = AbortSignal.abort()
+		const hang = { lookup: () => new Promise<never>(() => {}), timeoutMs: 120_000, signal }
+		expect(await fails(dialChecked('a.example', 443, hang))).to.include({ code: 'aborted' })
+		let calls = 0
+		const dial = () => {
+			calls++
+			return connect({ host: '127.0.0.1', port: 1 })
+		}
+		expect(await fails(dialAny('a.example', ['127.0.0.1'], 1, { dial, signal }))).to.include({ code: 'aborted' })
+		expect(calls).to.equal(0)
 	})
 
 	it('a lookup or a connection that hangs ends in time, an abort at once', async () => {

@@ -104,6 +104,8 @@ describe('host names', () => {
 			],
 			`${'a'.repeat(64)}.example`,
 			`${'a.'.repeat(130)}example`,
+			// Short as it is written, too long as it is sent.
+			`${`${'ü'.repeat(30)}.`.repeat(8)}de`,
 		])
 			expect(canonicalHost(text), JSON.stringify(text)).to.equal(null)
 	})
