@@ -45,6 +45,22 @@ export abstract class BaseCommand extends Command {
 		if (this.argv.includes('--debug') && error.stack) await this.tell(error.stack)
 	}
 
+	/** A verb's text on stdout, resolved when it is written; a reader that left is no failure. Problems go to stderr and make it exit 1. */
+	protected async report(text: string, problems: readonly string[] = []): Promise<void> {
+		if (text !== '')
+			await new Promise<void>((done) => {
+				process.stdout.once('error', () => done())
+				process.stdout.write(text, () => done())
+			})
+		if (problems.length > 0) process.exitCode = 1
+		for (const problem of problems) await this.tell(problem)
+	}
+
+	/** Words on the command line that only together are wrong: exit 2, with the way to the help. */
+	protected misused(message: string): never {
+		throw Object.assign(new Error(message), { exitCode: 2 })
+	}
+
 	/** Resolves when it is written. Text from outside may be in a message, so control characters are shown. */
 	private async tell(message: string, hint?: string): Promise<void> {
 		const text = `garuda: ${message}\n${hint ? `${hint}\n` : ''}`.replace(
