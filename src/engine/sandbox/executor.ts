@@ -100,7 +100,10 @@ export const createBubblewrapExecutor = (settings: BubblewrapSettings): Executor
 				settings.network?.close()
 				settings.group?.close()
 			},
-			ended: () => settings.placeholders.close(),
+			ended: async () => {
+				settings.placeholders.close()
+				await settings.staging?.close()
+			},
 		}
 	})
 
@@ -182,7 +185,7 @@ interface Inside {
 	run(spec: RunSpec, signal: AbortSignal): Promise<RunResult>
 	close?(): void
 	/** When nothing runs any more. */
-	ended?(): void
+	ended?(): Promise<void>
 }
 
 const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (pipes: Pipes) => Inside): Executor => {
@@ -215,7 +218,7 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (p
 			closing.abort()
 			inside.close?.()
 			await Promise.allSettled(running)
-			inside.ended?.()
+			await inside.ended?.()
 			settings.reaper.close()
 			pipes.close()
 			rmSync(settings.own, { recursive: true, force: true })
@@ -337,25 +340,35 @@ const runHolding = async (
 			hold,
 		})
 		const staging = stagedOf(settings, spec)
-		const policy = staging ? await staging.begin(whole, signal) : whole
-		const flags = Buffer.from(`${bubblewrapFlags(policy).join('\0')}\0`)
+		const stage = await staging?.begin(whole, signal)
+		const policy = stage?.policy ?? whole
+		const flags = Buffer.from(`${[...(stage?.flags ?? []), ...bubblewrapFlags(policy)].join('\0')}\0`)
 		const argv = shell?.argv ?? limitedArgv(spec.argv!, settings.limits, true)
 		const alike =
-			shell !== undefined && !isConfined(spec) && spec.stdin === undefined && !spec.separate && attempt === 1
+			shell !== undefined &&
+			!isConfined(spec) &&
+			spec.stdin === undefined &&
+			!spec.separate &&
+			attempt === 1 &&
+			// One that waits would have the overlay of the time when it began to wait.
+			!stage?.wrap
+		const before = stage?.wrap?.(prefix) ?? prefix
 		const child =
-			(alike ? standby.take() : undefined) ?? (await start(inBubblewrap(settings, prefix, argv), spec, pipes))
+			(alike ? standby.take() : undefined) ?? (await start(inBubblewrap(settings, before, argv), spec, pipes))
 		const outcome = await supervise(child, flags, spec, signal, bubblewrapControl(settings.limits), settings.graceMs)
 		if (alike) standby.fill()
 		const end = shell?.end()
 		if (neverStarted(outcome)) {
 			const said = `${outcome.output}\n${outcome.stderr}`.trim()
+			staging?.failed(said)
 			if (attempt < 3 && !signal.aborted) continue
 			throw new ToolError(
 				`The sandbox could not start the command: ${said.slice(0, 1_000) || `bubblewrap ended with ${outcome.code ?? outcome.signal}`}`,
 			)
 		}
 		const result = toResult(outcome, end)
-		const notes = outcome.stopped ? [`[note: ended by Garuda: ${outcome.stopped}]`] : []
+		const notes = [...(staging?.notes(`${outcome.output}${outcome.stderr}`) ?? [])]
+		if (outcome.stopped) notes.push(`[note: ended by Garuda: ${outcome.stopped}]`)
 		// Out of effect first, then the look at what is left.
 		const moved = readOnly ? [] : planted(policy, settings.home)
 		const findings = readOnly ? [] : [...settings.watch.findings(since), ...moved]

@@ -27,7 +27,7 @@ import { Reaper } from './reaper.ts'
 import { repositoryParts } from './repository.ts'
 import { seatbeltProfile } from './seatbelt.ts'
 import { seccompFilter } from './seccomp.ts'
-import { Staging } from './staging.ts'
+import { Staging, sweepStages } from './staging.ts'
 import { createWatch } from './watch.ts'
 
 export { commandEnvironment } from './environment.ts'
@@ -61,8 +61,8 @@ export interface SandboxOptions {
 	denyRead?: string[]
 	/** A host list: commands reach these hosts through Garuda's proxy, in a network namespace of the session. */
 	network?: NetworkOptions | undefined
-	/** Commands may be asked to run on a copy of the project (`StagedSpec`); Linux only. */
-	staging?: boolean | undefined
+	/** Commands may be asked to run staged (`StagedSpec`); Linux only. `copy`: on a copy, no overlay tried. */
+	staging?: boolean | 'copy' | undefined
 	platform?: NodeJS.Platform
 	/** An absolute bubblewrap instead of the fixed places. */
 	bwrap?: string
@@ -171,7 +171,10 @@ const tryBubblewrap = async (
 	const network = listed && nsenter ? namespaceNetwork(listed, { bwrap, nsenter }) : undefined
 	const max = settings.limits.processes ?? 0
 	const group = process.getuid?.() === 0 && max > 0 ? processGroup(basename(settings.own), max) : null
-	const staging = options.staging ? new Staging({ folder: settings.own, roots: policy.roots }) : undefined
+	if (options.staging) await sweepStages(dirname(settings.own))
+	const staging = options.staging
+		? new Staging({ folder: settings.own, roots: policy.roots, copyOnly: options.staging === 'copy' })
+		: undefined
 	// Looked for when a command with a secret needs it, not at each start.
 	const ownNetwork = (hosts: string[]) => {
 		const joinable = nsenter ?? findNsenter()

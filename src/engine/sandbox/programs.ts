@@ -26,10 +26,13 @@ export const findBubblewrap = (): string | undefined =>
 	)
 
 /** util-linux's nsenter, by the same rule. */
-export const findNsenter = (): string | undefined =>
-	['/usr/bin/nsenter', '/bin/nsenter', '/run/current-system/sw/bin/nsenter'].find(
-		(path) => runnable(path) && trusted(real(path) ?? path, [0]),
-	)
+export const findNsenter = (): string | undefined => findSystemProgram('nsenter')
+
+/** A program of the system, by the same rule. */
+export const findSystemProgram = (name: string): string | undefined =>
+	['/usr/bin', '/bin', '/run/current-system/sw/bin']
+		.map((folder) => join(folder, name))
+		.find((path) => runnable(path) && trusted(real(path) ?? path, [0]))
 
 /** A bubblewrap that the caller names: absolute, and writable only by root or the user. */
 export const checkedBubblewrap = (path: string): string | undefined =>

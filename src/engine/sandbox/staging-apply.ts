@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { messageOf, ToolError } from '../errors.ts'
 import { type Folder, openFolder, type Way, wayHere } from '../files/open.ts'
 import { oneLine } from '../text.ts'
-import { look, remove, type StagingCopy } from './staging-copy.ts'
+import { look, remove, type StagedTree } from './staging-copy.ts'
 import type { StagedChange } from './staging-list.ts'
 
 /** One name in one folder of the project: what stands there goes, what was made takes its place. */
@@ -33,7 +33,7 @@ const conflict = (path: string): ToolError =>
  * (a conflict, a full disk); the project is then as before. An abort counts until the first rename.
  */
 export const applyChanges = async (
-	copy: StagingCopy,
+	copy: StagedTree,
 	changes: readonly StagedChange[],
 	signal: AbortSignal,
 ): Promise<void> => {
@@ -93,7 +93,7 @@ const plan = (changes: readonly StagedChange[]): Step[] => {
 }
 
 /** Throws unless the project has there what the copy was made from: all of a folder that goes. */
-const unchanged = async (copy: StagingCopy, { path, change }: Step, real: string): Promise<void> => {
+const unchanged = async (copy: StagedTree, { path, change }: Step, real: string): Promise<void> => {
 	if (!change.old) {
 		if (await look(real)) throw conflict(path)
 		return
@@ -106,7 +106,7 @@ const unchanged = async (copy: StagingCopy, { path, change }: Step, real: string
 	if (!change.modeOnly) await sameTree(copy, path, real)
 }
 
-const sameTree = async (copy: StagingCopy, path: string, real: string): Promise<void> => {
+const sameTree = async (copy: StagedTree, path: string, real: string): Promise<void> => {
 	for (const name of await fs.readdir(real)) {
 		const inner = `${path}/${name}`
 		const [known, now] = [copy.known.get(inner), await look(join(real, name))]
@@ -122,7 +122,7 @@ const build = async (
 	from: string,
 	to: string,
 	step: Step,
-	copy: StagingCopy,
+	copy: StagedTree,
 	made: ReadonlySet<string>,
 	path = step.path,
 ): Promise<void> => {
@@ -146,7 +146,7 @@ const build = async (
 	await fs.chmod(to, entry.mode)
 }
 
-const commit = async (copy: StagingCopy, step: Step, folder: Folder, name: string, way: Way): Promise<void> => {
+const commit = async (copy: StagedTree, step: Step, folder: Folder, name: string, way: Way): Promise<void> => {
 	const { change, temp } = step
 	await folder.check()
 	await unchanged(copy, step, folder.at(name))

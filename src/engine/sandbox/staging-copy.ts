@@ -16,6 +16,9 @@ export interface Entry {
 	/** The same without the change time, which a rename moves. */
 	weak: string
 	mtimeMs: number
+	ctimeNs: bigint
+	/** An overlay's sign for what was deleted: a character device 0,0. Of kind 'other' like every device. */
+	whiteOut?: boolean
 }
 
 /** What stands at a path, no link followed; undefined when nothing does. */
@@ -33,6 +36,8 @@ export const look = async (path: string): Promise<Entry | undefined> => {
 			key: `${weak} ${found.ctimeNs}`,
 			weak,
 			mtimeMs: Number(found.mtimeNs / 1_000_000n),
+			ctimeNs: found.ctimeNs,
+			...(found.isCharacterDevice() && found.rdev === 0n && { whiteOut: true }),
 		}
 	} catch (error) {
 		if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
@@ -40,11 +45,27 @@ export const look = async (path: string): Promise<Entry | undefined> => {
 	}
 }
 
-/** A path of the root as it was when the copy was made, and the copy then. `skipped`: stands there empty, never applied. */
-export interface Known {
+/** A path of the root as it was when the command began. `skipped`: hidden or not readable, never applied. */
+export interface Seen {
 	base: Entry
-	copy: Entry
 	skipped?: boolean
+}
+
+/** The same with what stood in the copy then. */
+export interface Known extends Seen {
+	copy: Entry
+}
+
+/** Where a staged command's changes lie: a whole copy of a root, or an overlay's upper folder with the changes alone. */
+export interface StagedTree {
+	/** Real path of the root. */
+	readonly base: string
+	/** Below it, at the same relative paths, what was made or changed. */
+	readonly path: string
+	/** What the root held, at least of each folder that a change takes away. */
+	readonly known: ReadonlyMap<string, Seen>
+	/** Whether the root had something there before the command. */
+	had(path: string): boolean
 }
 
 export interface CopyLimits {
@@ -56,7 +77,7 @@ export const usualLimits: CopyLimits = { entries: 150_000, bytes: 4 * 2 ** 30 }
 
 const together = 16
 
-export class StagingCopy {
+export class StagingCopy implements StagedTree {
 	/** Real path of the root. */
 	readonly base: string
 	readonly path: string
@@ -68,6 +89,10 @@ export class StagingCopy {
 		this.base = base
 		this.path = path
 		this.#limits = limits
+	}
+
+	had(path: string): boolean {
+		return this.known.has(path)
 	}
 
 	/**

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { unified } from '../files/unified.ts'
 import { oneLine } from '../text.ts'
 import { inside } from './paths.ts'
-import { type Entry, type Known, look, type StagingCopy } from './staging-copy.ts'
+import { type Entry, type Known, look, type StagedTree, type StagingCopy } from './staging-copy.ts'
 
 export interface StagedChange {
 	/** Relative to its root. */
@@ -30,6 +30,8 @@ export interface StagedList {
 	changes: StagedChange[]
 	/** What is never applied, and why. */
 	refused: Refused[]
+	/** Nothing may be applied; `refused` says why. */
+	void?: boolean
 }
 
 /** Real paths that a command may not change even without staging. */
@@ -55,7 +57,7 @@ export const listChanges = async (copy: StagingCopy, isProtected: Protected): Pr
 			...(target !== undefined && { target }),
 		})
 		if (entry.kind !== 'folder') return
-		for (const name of await names(join(copy.path, path)))
+		for (const name of await namesIn(join(copy.path, path)))
 			await made(`${path}/${name}`, (await look(join(copy.path, path, name)))!, true)
 	}
 
@@ -76,7 +78,7 @@ export const listChanges = async (copy: StagingCopy, isProtected: Protected): Pr
 	}
 
 	const folder = async (rel: string): Promise<void> => {
-		const there = await names(join(copy.path, rel))
+		const there = await namesIn(join(copy.path, rel))
 		const present = new Set(there)
 		for (const path of children.get(rel) ?? [])
 			if (!present.has(path.slice(rel === '' ? 0 : rel.length + 1))) await lost(path)
@@ -108,6 +110,7 @@ export const listChanges = async (copy: StagingCopy, isProtected: Protected): Pr
 			return made(path, entry, false)
 		}
 		if (entry.kind === 'folder') {
+			if (closed(entry)) return void refuse(path, closedWhy)
 			if (entry.mode !== old.copy.mode) await changed(path, old, entry, true)
 			return folder(path)
 		}
@@ -152,20 +155,29 @@ const childrenOf = (known: ReadonlyMap<string, Known>): Map<string, string[]> =>
 	return children
 }
 
-const names = async (path: string): Promise<string[]> => (await fs.readdir(path)).sort()
+export const namesIn = async (path: string): Promise<string[]> => (await fs.readdir(path)).sort()
 
-const readLink = (path: string): Promise<string | undefined> => fs.readlink(path).catch(() => undefined)
+export const readLink = (path: string): Promise<string | undefined> => fs.readlink(path).catch(() => undefined)
 
-const sameBytes = async (a: string, b: string, { size }: Entry): Promise<boolean> => {
+export const sameBytes = async (a: string, b: string, { size }: Entry): Promise<boolean> => {
 	const other = await look(b)
 	if (other?.kind !== 'file' || other.size !== size || size > 64 * 2 ** 20) return false
-	const [one, two] = await Promise.all([fs.readFile(a), fs.readFile(b)])
-	return one.equals(two)
+	// One that cannot be read counts as changed.
+	const [one, two] = await Promise.all([a, b].map((path) => fs.readFile(path).catch(() => null)))
+	return one && two ? one.equals(two) : false
 }
 
+export const closedWhy = 'not even its owner may read it'
+
+/** Whoever wrote it shut himself out, and Garuda with him. */
+export const closed = ({ kind, mode }: Entry): boolean =>
+	process.getuid?.() !== 0 &&
+	kind !== 'link' &&
+	(mode & (kind === 'folder' ? 0o500 : 0o400)) !== (kind === 'folder' ? 0o500 : 0o400)
+
 /** Why a new or changed entry must not reach the project, or null. */
-const forbidden = async (
-	copy: StagingCopy,
+export const forbidden = async (
+	copy: StagedTree,
 	path: string,
 	entry: Entry,
 	isProtected: Protected,
@@ -173,6 +185,7 @@ const forbidden = async (
 	if (isProtected(join(copy.base, path))) return 'protected from commands'
 	// Devices, an overlay's white-outs, pipes, sockets: no content that a project has.
 	if (entry.kind === 'other') return 'no file, folder or link'
+	if (closed(entry)) return closedWhy
 	if (entry.kind === 'file' && (entry.mode & 0o6000) !== 0) return 'it would run with the rights of its owner'
 	if (entry.kind !== 'link') return null
 	const target = await fs.readlink(join(copy.path, path))
@@ -200,10 +213,7 @@ const maxNames = 2_000
 const maxDiffBytes = 512 * 1024
 
 /** The changes for a person: a count, what is left out, each path with its kind and mode, and the diffs of texts. */
-export const describeChanges = async (
-	copies: readonly StagingCopy[],
-	lists: readonly StagedList[],
-): Promise<string> => {
+export const describeChanges = async (copies: readonly StagedTree[], lists: readonly StagedList[]): Promise<string> => {
 	const heads: string[] = []
 	const diffs: string[] = []
 	let left = textChars
@@ -275,7 +285,7 @@ const text = async (path: string, entry: Entry | undefined): Promise<string | nu
 }
 
 /** Null where there is nothing to show as lines. What goes is shown by its name; undo brings it back. */
-const diffOf = async (copy: StagingCopy, change: StagedChange, shown: string): Promise<string | null> => {
+const diffOf = async (copy: StagedTree, change: StagedChange, shown: string): Promise<string | null> => {
 	if (change.kind === 'delete' || change.modeOnly || change.new?.kind !== 'file') return null
 	const now = await text(join(copy.path, change.path), change.new)
 	const then = change.kind === 'create' ? '' : await text(join(copy.base, change.path), change.old)
