@@ -33,6 +33,9 @@ export const presentFile = async (
 	refuseWrite(resolved)
 	const shown = shownPath(resolved.shown)
 	const read = await ctx.files.read(resolved.path)
+	// Decided on one path, read at another: what lies there was never agreed to, and the refusals below quote it.
+	if (read.path !== resolved.path)
+		throw new ToolError(`${shown} was moved or replaced by a link meanwhile. Nothing was changed.`)
 	if (read.unsaved) throw new ToolError(unsavedText(shown))
 	const seen = ctx.state.seen.get(resolved.path) as Seen | undefined
 	if (!seen)
