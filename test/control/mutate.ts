@@ -114,7 +114,7 @@ export class Copy {
 					wait()
 				} else if ('ran' in answer) this.times.set(answer.ran, answer.ms)
 				// What a failed test has left open must not disturb the next.
-				else end(answer.failed, answer.failed !== null && (this.times.get(answer.failed.test) ?? 0) > 1_000)
+				else end(answer.failed, answer.failed !== null && (this.times.get(answer.failed.test) ?? 0) > 2_000)
 			})
 			worker.on('exit', () => end({ test: running, title: 'the process ended', loads: true }, true))
 			wait()

@@ -55,7 +55,7 @@ const judge = async (copy: Copy, element: Element): Promise<Record> => {
 	})
 	let { noticed, loads, ms } = await copy.judge([element], ordered(element))
 	// A slow test that fails once may have met a busy machine.
-	if (noticed && loads && (copy.times.get(noticed.test) ?? 0) > 1_000) {
+	if (noticed && loads && (copy.times.get(noticed.test) ?? 0) > 5_000) {
 		const again = await copy.judge([element], [noticed.test])
 		ms += again.ms
 		if (!again.noticed) ({ noticed, loads } = await copy.judge([element], element.tests))
