@@ -1,6 +1,7 @@
 // `garuda chat`, and plain `garuda`: flags to options, then one room. The first step of every prompt.
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand, optionalValues } from '../base.ts'
+import { AgentCommand, agentFlags } from '../agent-command.ts'
+import { optionalValues } from '../base.ts'
 
 const positive = (unit: string) =>
 	Flags.custom<number>({
@@ -11,7 +12,7 @@ const positive = (unit: string) =>
 		},
 	})
 
-export default class Chat extends BaseCommand {
+export default class Chat extends AgentCommand {
 	static override summary = 'Talk to the agent, or give it one task with -p'
 	static override description =
 		`Without -p and with a terminal this opens a chat; the folder it is started in is the working root.
@@ -82,22 +83,7 @@ Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 
 			env: 'GARUDA_MAX_COST',
 			helpGroup: 'LIMITS',
 		}),
-		model: Flags.string({
-			char: 'm',
-			helpValue: '<[provider/]model>',
-			description: 'the model; "tour" is a guided rehearsal without any',
-			env: 'GARUDA_MODEL',
-		}),
-		effort: Flags.option({
-			options: ['low', 'medium', 'high', 'xhigh', 'max'] as const,
-			description: 'how hard the model thinks',
-			env: 'GARUDA_EFFORT',
-		})(),
-		mode: Flags.option({
-			options: ['build', 'plan'] as const,
-			description: 'plan reads and plans only',
-			env: 'GARUDA_MODE',
-		})(),
+		...agentFlags,
 		cd: Flags.string({ char: 'C', helpValue: '<folder>', description: 'the working root instead of this folder' }),
 		'add-dir': Flags.string({
 			helpValue: '<folder>',
@@ -135,18 +121,12 @@ Exit codes: 0 done · 1 a mistake to mend, or a failed turn · 2 wrong usage · 
 
 	async run(): Promise<void> {
 		const { flags, raw } = await this.parse(Chat, optionalValues(this.argv, ['-p', '--print', '-r', '--resume']))
-		const named = new Set(raw.flatMap((token) => (token.type === 'flag' ? [token.flag] : [])))
 		const [engine, { run }] = await Promise.all([import('../engine/index.ts'), import('../chat/run.ts')])
-		const { GARUDA_MODEL_SCRIPT: script, GARUDA_MODEL_RECORD: record } = process.env
 		process.exitCode = await run({
 			flags,
-			named,
-			version: this.config.version,
+			...(await this.parts(engine, raw)),
 			createEngine: engine.createEngine,
-			clients: script ? { scripted: () => engine.scriptedFromFile(script) } : {},
-			tour: () => import('../engine/tour/index.ts'),
 			setup: () => import('../setup/run.ts'),
-			...(record ? { wrapClient: await engine.recordingTo(record) } : {}),
 			replay: async (garuda, id) =>
 				(await import('../engine/inspect/index.ts')).replayReport(await garuda.sessions.read(id)),
 		})

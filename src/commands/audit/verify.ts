@@ -33,9 +33,6 @@ Exit codes: 0 all is as written · 1 something is not, or could not be looked at
 		const place = { home: homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd(), env, platform: process.platform }
 		const { text, ok } = await auditVerify(place, flags)
 		process.exitCode = ok ? 0 : 1
-		await new Promise<void>((done) => {
-			process.stdout.once('error', () => done())
-			process.stdout.write(text, () => done())
-		})
+		await this.report(text)
 	}
 }

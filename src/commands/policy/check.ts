@@ -42,9 +42,6 @@ Exit codes: 0 allowed or asked · 1 a mistake to mend · 2 wrong usage · 3 deni
 		const place = { home: env.HOME || homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd(), env, platform }
 		const { text, denied } = await policyCheck(place, args.call, flags)
 		process.exitCode = denied ? 3 : 0
-		await new Promise<void>((done) => {
-			process.stdout.once('error', () => done())
-			process.stdout.write(text, () => done())
-		})
+		await this.report(text)
 	}
 }

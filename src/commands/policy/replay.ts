@@ -33,9 +33,6 @@ export default class PolicyReplay extends BaseCommand {
 		const { env, platform } = process
 		const place = { home: env.HOME || homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd(), env, platform }
 		const text = await policyReplay(place, flags)
-		await new Promise<void>((done) => {
-			process.stdout.once('error', () => done())
-			process.stdout.write(text, () => done())
-		})
+		await this.report(text)
 	}
 }
