@@ -219,7 +219,6 @@ export const createGit = (options: GitOptions): Git => {
 
 	return {
 		async available() {
-			if (locate() === null) return null
 			try {
 				const { code, stdout } = await start([], ['--version'], { cwd: '/' })
 				return code === 0 ? (/(\d+\.\d+(?:\.\d+)?)/.exec(stdout.toString())?.[1] ?? null) : null

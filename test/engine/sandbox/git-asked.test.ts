@@ -270,6 +270,10 @@ exit 0
 		with_('yes')
 		expect(await run({ maxBytes: 100_000 })).to.include({ code: null })
 		expect((await run({ maxBytes: 100_000 })).stderr).to.include('more than 100000 bytes')
+		// The first reason stays, also where something holds the output open.
+		with_('setsid sleep 1 & yes')
+		const twice = await run({ maxBytes: 1_000, timeoutMs: 300 })
+		expect(twice.stderr).to.include('more than 1000 bytes').and.not.include('longer than')
 		with_('sleep 30')
 		expect((await run({ timeoutMs: 100 })).stderr).to.include('longer than 100 ms')
 		expect((await run({ signal: AbortSignal.abort() })).stderr).to.include('cancelled')
