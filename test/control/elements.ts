@@ -27,6 +27,7 @@ export interface Cut {
 type Finder = (node: ts.Node) => Cut[]
 
 const sandbox = [
+	'engine/sandbox/policy-parts',
 	'engine/sandbox/policy',
 	'engine/sandbox/masks',
 	'engine/sandbox/planted',

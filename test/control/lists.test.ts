@@ -9,8 +9,10 @@ const copy = JSON.parse(readFileSync(new URL('lists.json', import.meta.url), 'ut
 
 describe('control: lists', () => {
 	it('no name of the sandbox was lost', () => {
-		const { homeSecrets, systemSecrets, rootProtected, gitProtected, homeProtected } = names
-		const lists = { homeSecrets, systemSecrets, rootProtected, gitProtected, homeProtected }
+		const { homeSecrets, systemSecrets, procHidden, privateFolders, rootProtected, gitProtected, homeProtected } = names
+		const lists = {
+			...{ homeSecrets, systemSecrets, procHidden, privateFolders, rootProtected, gitProtected, homeProtected },
+		}
 		for (const [name, list] of Object.entries(lists)) expect(list, name).to.include.members(copy.names[name]!)
 		// What passes to commands is exactly this: one more is a hole, one less breaks work.
 		expect([...names.envAllowed]).to.have.members(copy.names.envAllowed!)

@@ -76,6 +76,12 @@ export const systemSecrets = [
 	],
 ]
 
+/** In /proc: names of keys, and on some kernels of every process. The rest of /proc that matters asks for capabilities. */
+export const procHidden = ['keys', 'timer_list', 'sched_debug', 'latency_stats']
+
+/** Where daemons keep their sockets and programs their scratch; a command gets empty ones. */
+export const privateFolders = ['/run', '/var/run', '/tmp', '/var/tmp', '/dev/shm']
+
 /** Inside a working root: what editors, git, shells and agents on the host run or obey without being asked. Read-only for commands. */
 export const rootProtected = [
 	...['.garuda', '.claude', '.codex', '.gemini', '.cursor', '.opencode', '.mcp.json'],

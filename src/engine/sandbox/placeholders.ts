@@ -103,9 +103,8 @@ const makeFile = (path: string, text: string): void => {
 	})
 }
 
-/** As root, what lies in a user's repository belongs to that user. */
+/** As root, what lies in a user's repository belongs to that user; nobody else can give anything away. */
 const giveTo = (path: string): void => {
-	if (process.getuid?.() !== 0) return
 	const { uid, gid } = lstatSync(dirname(path))
-	if (uid !== 0) chownSync(path, uid, gid)
+	chownSync(path, uid, gid)
 }

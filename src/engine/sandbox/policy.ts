@@ -5,7 +5,7 @@ import { UserError } from '../errors.ts'
 import { createDenied } from './denied.ts'
 import { commandEnvironment } from './environment.ts'
 import { createConfigReader } from './git-config.ts'
-import { homeProtected, homeSecrets, rootProtected, systemSecrets } from './names.ts'
+import { homeProtected, homeSecrets, privateFolders, procHidden, rootProtected, systemSecrets } from './names.ts'
 import { below, between, inside, lstat, real, smallFile, stat } from './paths.ts'
 import type { Placeholder } from './placeholders.ts'
 import { nestedParts, type RepositoryParts, repositoryParts } from './repository.ts'
@@ -88,10 +88,6 @@ export interface PolicyBuilder {
 	}): Policy
 }
 
-/** Names of keys, and on some kernels of every process. The rest of /proc that matters asks for capabilities. */
-const procHidden = ['keys', 'timer_list', 'sched_debug', 'latency_stats']
-/** Where daemons keep their sockets and programs their scratch; a command gets empty ones. */
-const privateFolders = ['/run', '/var/run', '/tmp', '/var/tmp', '/dev/shm']
 /** Mounts that bound what is masked, protected and bound in one command, so that a planted tree cannot make each start slow. */
 const maxNested = 64
 const maxSockets = 64

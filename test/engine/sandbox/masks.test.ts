@@ -1,5 +1,5 @@
 // Every name on the lists of the sandbox, tried by a real command: secrets are hidden, what the host obeys stays, keys do not pass.
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createExecutor, type SandboxOptions } from '../../../src/engine/sandbox/index.ts'
@@ -10,6 +10,8 @@ const lists = JSON.parse(readFileSync(new URL('../../control/lists.json', import
 		[list in
 			| 'homeSecrets'
 			| 'systemSecrets'
+			| 'procHidden'
+			| 'privateFolders'
 			| 'rootProtected'
 			| 'gitProtected'
 			| 'homeProtected'
@@ -87,6 +89,25 @@ describe('sandbox: every name', () => {
 			`for f in ${there.join(' ')}; do if [ -d $f ]; then ls -A $f | head -1; elif [ -s $f ]; then echo "$f has text"; fi; done; echo end`,
 		)
 		expect(output.filter((line) => line !== '' && !/denied/i.test(line))).to.deep.equal(['end'])
+	})
+
+	it('what daemons and other programs keep in shared folders, and what /proc tells of keys, is not there', async function () {
+		fixture = makeFixture()
+		const folders = names.privateFolders.filter((path) => existsSync(path) && existsSync(realpathSync(path)))
+		const left = folders.map((path) => join(path, `garuda-mask-${process.pid}`))
+		try {
+			for (const path of left) put(path, token)
+			const proc = names.procHidden.map((name) => `/proc/${name}`).filter((path) => existsSync(path))
+			const output = await run(
+				`cat ${left.join(' ')} ${proc.join(' ')} 2>/dev/null; echo x > /dev/shm/y && cat /dev/shm/y`,
+			)
+			expect(output.join('')).to.equal('x')
+		} catch (error) {
+			if ((error as NodeJS.ErrnoException).code === 'EACCES') this.skip()
+			throw error
+		} finally {
+			for (const path of left) rmSync(path, { force: true })
+		}
 	})
 
 	it('what editors, agents and git obey in a project, and what the next login runs, cannot be changed', async () => {
