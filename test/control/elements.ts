@@ -40,6 +40,7 @@ const rules = [
 	'engine/permission/inner-words',
 	'engine/permission/words',
 	'engine/permission/match',
+	'engine/permission/rule-words',
 	'engine/permission/paths',
 	'engine/permission/effects',
 	'engine/permission/parse-attacks',
@@ -195,6 +196,19 @@ const patterns: Finder = (node) =>
 			}))
 		: []
 
+/** Each rule in a text of the profile language: `(deny network*)`. */
+const profile: Finder = (node) =>
+	ts.isStringLiteral(node)
+		? [...node.getText().matchAll(/\((?:allow|deny) .*?\)\\n/g)].map((match) => {
+				const from = node.getStart() + match.index
+				return { from, to: from + match[0].length, instead: '' }
+			})
+		: []
+
+/** Each call that makes one. */
+const ruleCalls: Finder = (node) =>
+	ts.isCallExpression(node) && node.expression.getText() === 'rule' ? [whole(node, "''")] : []
+
 const short = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 70)
 
 const reading = tables('wrappers', 'runners', 'special', 'moreStarters')
@@ -260,6 +274,15 @@ const scope = (root: string): Place[] => [
 	{ file: 'permission/decide-bash.ts', tests: rules, find: [conditions] },
 	{ file: 'permission/decide.ts', tests: rules, find: [conditions, cases, choices, patterns] },
 	{ file: 'permission/match.ts', tests: rules, find: [conditions] },
+	{ file: 'permission/rules.ts', tests: rules, find: [tables('valued'), conditions, patterns] },
+	{ file: 'permission/trust-file.ts', tests: ['engine/permission/trust'], find: [conditions] },
+	{ file: 'web/target.ts', tests: ['engine/web/target', 'engine/web/fetch'], find: [conditions] },
+	{ file: 'sandbox/programs.ts', tests: git.concat('engine/sandbox/choose'), find: [texts, conditions] },
+	{
+		file: 'sandbox/seatbelt.ts',
+		tests: ['engine/sandbox/seatbelt', 'engine/sandbox/choose'],
+		find: [texts, profile, ruleCalls, conditions],
+	},
 ]
 
 /** All elements of the source below `root`, in their order. Last among the tests of each is the copy of the lists. */

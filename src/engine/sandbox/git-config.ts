@@ -39,7 +39,7 @@ const plainValue = (raw: string): string => {
 }
 
 const runsPrograms =
-	/^(?:core\.(?:fsmonitor|hookspath|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand|attributesfile|worktree)|sequence\.editor|include\.path|includeif\..*\.path|filter\..*\.(?:clean|smudge|process)|diff\..*\.(?:textconv|command)|diff\.external|merge\..*\.driver|(?:diff|merge)tool\..*\.(?:cmd|path)|alias\..*|pager\..*|credential\..*helper|credential\.helper|gpg\..*program|gpg\.program|remote\..*\.(?:uploadpack|receivepack|vcs|proxy)|url\..*\.(?:insteadof|pushinsteadof)|interactive\.difffilter|submodule\..*\.update|trailer\..*\.(?:cmd|command)|uploadpack\.packobjectshook|browser\..*\.cmd|man\..*\.cmd|init\.templatedir|protocol\..*allow)$/
+	/^(?:core\.(?:fsmonitor|hookspath|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand|attributesfile|worktree)|sequence\.editor|include\.path|includeif\..*\.path|filter\..*\.(?:clean|smudge|process)|diff\..*\.(?:textconv|command)|diff\.external|merge\..*\.driver|(?:diff|merge)tool\..*\.(?:cmd|path)|alias\..*|pager\..*|credential\..*helper|gpg\..*program|remote\..*\.(?:uploadpack|receivepack|vcs|proxy)|url\..*\.(?:insteadof|pushinsteadof)|interactive\.difffilter|submodule\..*\.update|trailer\..*\.(?:cmd|command)|uploadpack\.packobjectshook|browser\..*\.cmd|man\..*\.cmd|init\.templatedir|protocol\..*allow)$/
 
 /** The keys of a configuration that make git run a program or obey another file. */
 export const riskyKeys = (text: string): string[] =>

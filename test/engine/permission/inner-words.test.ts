@@ -364,7 +364,7 @@ describe('permission: commands inside commands', () => {
 		for (const [text, ...wanted] of [
 			['env -S "gaa (a"', 'gaa|(a'],
 			["env -S 'gaa;b c'", 'gaa;b|c'],
-			[String.raw`env -S 'gaa "b c;d" e'`, 'gaa|b c;d|e'],
+			[`env -S 'gaa "b c;d" e'`, 'gaa|b c;d|e'],
 			[`env -S "gaa 'b c' d"`, 'gaa|b c|d'],
 			[String.raw`env -S "gaa 'b\'c d' e"`, "gaa|b'c d|e"],
 			["env -S'gaa x' y", 'gaa|x|y'],
