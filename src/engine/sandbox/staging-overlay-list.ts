@@ -1,6 +1,6 @@
 // What a staged command changed, from an overlay's upper folder: the same list as a copy gives (staging-list.ts), from the
 // changes alone. What is not understood, or changed underneath meanwhile, makes the whole of it void.
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../errors.ts'
 import { type CopyLimits, type Entry, look } from './staging-copy.ts'
 import {
@@ -19,6 +19,8 @@ import type { OverlayStage } from './staging-overlay.ts'
 
 const meanwhile = 'it changed in the project while the command ran: nothing of this command is applied, run it again'
 const strange = (what: string) => `the overlay shows ${what}: nothing of this command is applied`
+
+const folderOf = (path: string): string => (dirname(path) === '.' ? '' : dirname(path))
 
 /** Nothing of the command can be applied, and why. */
 class Void extends Error {
@@ -161,11 +163,15 @@ class Listing {
 		if (this.#hidden.has(this.#lower(path))) throw new Void(path, strange('a change of what is hidden'))
 		if (!old) {
 			// What the command changed may have been removed there meanwhile.
-			if (this.#late(parent))
-				throw new Void(
-					path,
-					`its folder changed in the project while the command ran: nothing of this command is applied, run it again`,
-				)
+			if (this.#late(parent)) {
+				const had = this.#stage.sight.had(folderOf(path), basename(path))
+				if (had) throw new Void(path, meanwhile)
+				if (had === undefined)
+					throw new Void(
+						path,
+						'its folder changed in the project while the command ran: nothing of this command is applied, run it again',
+					)
+			}
 			return this.#create(path, entry, false)
 		}
 		if (old.kind !== entry.kind) {
@@ -176,7 +182,8 @@ class Listing {
 		}
 		if (entry.kind === 'folder') {
 			// It may be another one that was moved to its name.
-			if (this.#late(old) && this.#late(parent)) throw new Void(path, meanwhile)
+			if (this.#late(old) && this.#late(parent) && this.#stage.sight.same(path, this.#stage.began) !== true)
+				throw new Void(path, meanwhile)
 			if (closed(entry)) return void this.#refused.push({ path, why: closedWhy })
 			if (entry.mode !== old.mode) await this.#change(path, old, entry, true)
 			return this.#folder(path)

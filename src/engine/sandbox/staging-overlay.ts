@@ -20,6 +20,7 @@ import { messageOf } from '../errors.ts'
 import { below } from './paths.ts'
 import { findSystemProgram } from './programs.ts'
 import { remove, type Seen, type StagedTree } from './staging-copy.ts'
+import { Sight } from './staging-sight.ts'
 
 /** The programs that make an overlay and look into it; absolute. */
 export interface OverlayTools {
@@ -76,6 +77,8 @@ const localDisks = new Map([
 	[0x01021994, 'tmpfs'],
 	[0xf2f52010, 'f2fs'],
 	[0xca451a4e, 'bcachefs'],
+	// A container's own: times and numbers are those of what lies below it.
+	[0x794c7630, 'overlay'],
 ])
 
 /** Of one root: what the command changed lies in `path` alone. */
@@ -88,6 +91,8 @@ export class OverlayStage implements StagedTree {
 	known = new Map<string, Seen>()
 	/** Whatever of the root changed after this, in the kernel's time, changed while the command ran. */
 	began = 0n
+	/** Names in the root's folders at that time, as far as they were looked at. */
+	readonly sight: Sight
 	#wall = 0
 	#steady = 0
 	#root = ''
@@ -97,6 +102,7 @@ export class OverlayStage implements StagedTree {
 		this.base = base
 		this.folder = folder
 		this.path = join(folder, 'upper')
+		this.sight = new Sight(base)
 		this.#tools = tools
 	}
 
@@ -154,6 +160,7 @@ export class OverlayStage implements StagedTree {
 		this.#wall = Date.now()
 		this.#steady = performance.now()
 		this.#root = this.#identity()
+		this.sight.look()
 		// The merged root has the owner and mode of this one.
 		const { mode, uid, gid } = lstatSync(this.base)
 		mkdirSync(this.path, { mode: 0o700 })

@@ -109,7 +109,6 @@ export class Staging {
 		const overlays = await this.#overlay()
 		if (overlays) {
 			this.#trees = overlays
-			for (const stage of overlays) await stage.begin()
 			const before = overlayPrefix(
 				this.#tools!,
 				overlays.map(({ folder }) => folder),
@@ -143,7 +142,7 @@ export class Staging {
 		}
 	}
 
-	/** One for each root, proven to work here; undefined: a copy it is. */
+	/** One for each root, proven to work here and ready; undefined: a copy it is. */
 	async #overlay(): Promise<OverlayStage[] | undefined> {
 		if (this.#noOverlay !== undefined) return undefined
 		try {
@@ -160,6 +159,7 @@ export class Staging {
 			}
 			if (!this.#proven) await probeOverlay(tools, join(this.#folder, 'overlay-probe'))
 			this.#proven = true
+			for (const stage of this.#overlays) await stage.begin()
 			return this.#overlays
 		} catch (error) {
 			this.#noOverlay = messageOf(error)
@@ -174,7 +174,11 @@ export class Staging {
 
 	/** What a person should know of how it was staged, once. `output` is the command's. */
 	notes(output: string): string[] {
-		if (this.#noOverlay === undefined && output.includes('Value too large for defined data type')) {
+		if (
+			this.#noOverlay === undefined &&
+			process.getuid?.() !== 0 &&
+			output.includes('Value too large for defined data type')
+		) {
 			this.#noOverlay = 'files of the project belong to another owner or group'
 			this.#told = true
 			return [

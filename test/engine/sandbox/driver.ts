@@ -6,7 +6,8 @@ import { attackScripts, runSuite } from './suite.ts'
 const [errand, ...rest] = process.argv.slice(2) as [string, ...string[]]
 const never = new AbortController().signal
 
-if (errand === 'suite') console.log(JSON.stringify(await runSuite('user', attackScripts(rest[0]!), () => true)))
+if (errand === 'staged') await (await import('./staging-driver.ts')).staged(rest)
+else if (errand === 'suite') console.log(JSON.stringify(await runSuite('user', attackScripts(rest[0]!), () => true)))
 else {
 	// choose, run, outside, network (with a host list); open leaves the executor open, stay never ends.
 	// root, home, tmp[, script]

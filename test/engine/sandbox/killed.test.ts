@@ -31,7 +31,7 @@ const said = (pid: string): string => {
 	}
 }
 
-for (const where of ['auto', 'host'] as const)
+for (const where of ['auto', 'host', 'staged'] as const)
 	describe(`sandbox: Garuda killed as a command begins (${where})`, function () {
 		this.timeout(20_000 + rounds * 3_000)
 		let base: string
@@ -44,7 +44,7 @@ for (const where of ['auto', 'host'] as const)
 		it('nothing runs on, not even a sandbox half built', async () => {
 			let begun = 0
 			for (let round = 0; round < rounds; round++) {
-				const seconds = `77.${process.pid}${round}${where === 'host' ? 1 : 0}`
+				const seconds = `77.${process.pid}${round}${['auto', 'host', 'staged'].indexOf(where)}`
 				const child = spawn(process.execPath, ['--import', 'tsx', program, base, seconds, where], {
 					stdio: ['ignore', 'pipe', 'inherit'],
 				})
@@ -52,7 +52,7 @@ for (const where of ['auto', 'host'] as const)
 				const ready = await Promise.race([new Promise((done) => child.stdout.once('data', () => done(true))), ended])
 				if (ready === true) begun++
 				// Spread over the time in which a sandbox is built.
-				await delay((round * 9) / rounds)
+				await delay((round * (where === 'staged' ? 30 : 9)) / rounds)
 				child.kill('SIGKILL')
 				await ended
 				let found = left(base, `sleep\0${seconds}`)
