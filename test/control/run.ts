@@ -35,6 +35,12 @@ if (log && existsSync(log))
 
 /** Which test has noticed how often, by source file: the likely ones are asked first, the copy of the lists last. */
 const hits = new Map<string, Map<string, number>>()
+const hit = (file: string, test: string) => {
+	const known = hits.get(file) ?? new Map<string, number>()
+	known.set(test, (known.get(test) ?? 0) + 1)
+	hits.set(file, known)
+}
+for (const { file, by } of verdicts.values()) hit(file, by.slice(0, by.indexOf(':')))
 const ordered = ({ file, tests }: Element): string[] => {
 	const known = hits.get(file)
 	// What has noticed often and is quick first.
@@ -62,9 +68,7 @@ const judge = async (copy: Copy, element: Element): Promise<Record> => {
 	}
 	if (noticed && !loads) return record('unloaded', `${noticed.test}: ${noticed.title}`, ms)
 	if (noticed) {
-		const known = hits.get(file) ?? new Map<string, number>()
-		known.set(noticed.test, (known.get(noticed.test) ?? 0) + 1)
-		hits.set(file, known)
+		hit(file, noticed.test)
 		const listed = noticed.test === 'control/lists'
 		return record(listed ? 'listed' : 'noticed', `${noticed.test}: ${noticed.title}`, ms)
 	}
