@@ -275,7 +275,11 @@ const scope = (root: string): Place[] => [
 	{ file: 'permission/decide.ts', tests: rules, find: [conditions, cases, choices, patterns] },
 	{ file: 'permission/match.ts', tests: rules, find: [conditions] },
 	{ file: 'permission/rules.ts', tests: rules, find: [tables('valued'), conditions, patterns] },
-	{ file: 'permission/trust-file.ts', tests: ['engine/permission/trust'], find: [conditions] },
+	{
+		file: 'permission/trust-file.ts',
+		tests: ['engine/permission/trust-file', 'engine/permission/trust'],
+		find: [conditions],
+	},
 	{ file: 'web/target.ts', tests: ['engine/web/target', 'engine/web/fetch'], find: [conditions] },
 	{ file: 'sandbox/programs.ts', tests: git.concat('engine/sandbox/choose'), find: [texts, conditions] },
 	{

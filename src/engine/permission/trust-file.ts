@@ -83,8 +83,8 @@ function parse(text: string): State {
 	try {
 		const value = JSON.parse(text) as { version?: unknown; consents?: unknown } | null
 		if (typeof value?.version === 'number' && value.version > 1) return { entries: [], damaged: false, newer: true }
-		if (!Array.isArray(value?.consents)) return { entries: [], damaged: true, newer: false }
-		const entries = value.consents.filter(isEntry)
+		// What is no list is damaged: it has no filter.
+		const entries = (value!.consents as unknown[]).filter(isEntry)
 		return { entries, damaged: false, newer: false }
 	} catch {
 		return { entries: [], damaged: true, newer: false }
