@@ -97,13 +97,16 @@ export class OverlayStage implements StagedTree {
 	#steady = 0
 	#root = ''
 	readonly #tools: OverlayTools
+	readonly #clock: () => number
 
-	constructor(base: string, folder: string, tools: OverlayTools) {
+	/** `clock`: the wall's, in ms. */
+	constructor(base: string, folder: string, tools: OverlayTools, clock: () => number = Date.now) {
 		this.base = base
 		this.folder = folder
 		this.path = join(folder, 'upper')
 		this.sight = new Sight(base)
 		this.#tools = tools
+		this.#clock = clock
 	}
 
 	/** What a command gets in the root's place; only there in a process that was started with the prefix. */
@@ -157,7 +160,7 @@ export class OverlayStage implements StagedTree {
 			return lstatSync(clock, { bigint: true }).ctimeNs
 		}
 		this.began = now()
-		this.#wall = Date.now()
+		this.#wall = this.#clock()
 		this.#steady = performance.now()
 		this.#root = this.#identity()
 		this.sight.look()
@@ -178,7 +181,7 @@ export class OverlayStage implements StagedTree {
 	/** Why what changed meanwhile can no longer be told, or undefined. */
 	lostTrack(): string | undefined {
 		// Forwards is no harm: what changed is then all the later.
-		const back = performance.now() - this.#steady - (Date.now() - this.#wall)
+		const back = performance.now() - this.#steady - (this.#clock() - this.#wall)
 		if (back > 50) return 'the clock was set back while the command ran'
 		try {
 			return this.#identity() === this.#root ? undefined : 'the project’s folder was replaced while the command ran'

@@ -1,4 +1,5 @@
-// The staging copy by itself, without a sandbox: its lists, its limits, and how changes are applied.
+// Staging without a sandbox: the copy's lists and limits, and how changes are applied, from a copy and from an overlay.
+import { execFileSync } from 'node:child_process'
 import {
 	chmodSync,
 	existsSync,
@@ -15,10 +16,12 @@ import {
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { applyChanges } from '../../../src/engine/sandbox/staging-apply.ts'
-import { StagingCopy } from '../../../src/engine/sandbox/staging-copy.ts'
+import { StagingCopy, usualLimits } from '../../../src/engine/sandbox/staging-copy.ts'
 import { linkInside, listChanges } from '../../../src/engine/sandbox/staging-list.ts'
+import { findOverlayTools, OverlayStage } from '../../../src/engine/sandbox/staging-overlay.ts'
+import { listOverlay } from '../../../src/engine/sandbox/staging-overlay-list.ts'
 import { type Fixture, makeFixture, put } from './fixture.ts'
-import { leftovers, never, thrown } from './staging-kit.ts'
+import { leftovers, never, noOverlay, thrown } from './staging-kit.ts'
 
 describe('sandbox: the staging copy', () => {
 	let fixture: Fixture
@@ -27,7 +30,7 @@ describe('sandbox: the staging copy', () => {
 	})
 	afterEach(() => fixture.remove())
 	const at = (path: string) => join(fixture.root, path)
-	const text = (path: string) => readFileSync(at(path), 'utf8')
+	const _text = (path: string) => readFileSync(at(path), 'utf8')
 
 	it('job-09 a link can leave the project by no spelling', () => {
 		for (const [path, target, ok] of [
@@ -53,7 +56,6 @@ describe('sandbox: the staging copy', () => {
 
 	it('job-10 an overlay’s white-out in the copy is a device, not a deletion', async function () {
 		if (process.getuid?.() !== 0) this.skip() // only root makes one
-		const { execFileSync } = await import('node:child_process')
 		const copy = new StagingCopy(fixture.root, join(fixture.base, 'stage'))
 		mkdirSync(copy.path)
 		await copy.sync(new Set(), never)
@@ -69,87 +71,6 @@ describe('sandbox: the staging copy', () => {
 		expect(list.refused.map(({ path }) => path)).to.deep.equal(['disk', 'f.txt', 'null'])
 	})
 
-	it('a failure midway takes all back', async () => {
-		const copy = new StagingCopy(fixture.root, join(fixture.base, 'stage'))
-		put(at('z/last'), '1')
-		mkdirSync(copy.path)
-		await copy.sync(new Set(), never)
-		writeFileSync(join(copy.path, 'f.txt'), 'mine')
-		rmSync(join(copy.path, 'rc.sh'))
-		put(join(copy.path, 'new/x'), 'mine')
-		chmodSync(join(copy.path, 'i386'), 0o700)
-		rmSync(join(copy.path, 'mnt'), { recursive: true })
-		writeFileSync(join(copy.path, 'z/last'), 'mine')
-		const list = await listChanges(copy, () => false)
-		// The last step meets a name that was taken after all was prepared.
-		const last = list.changes.find(({ path }) => path === 'z/last')!
-		const steps = [...list.changes.filter((one) => one !== last), last]
-		const slow = {
-			...last.old!,
-			get key() {
-				if (existsSync(at('new'))) writeFileSync(at('z/last'), 'theirs')
-				return last.old!.key
-			},
-		}
-		const error = await thrown(
-			applyChanges(
-				copy,
-				steps.map((one) => (one === last ? { ...last, old: slow } : one)),
-				never,
-			),
-		)
-		expect(error.message).to.include('z/last')
-		expect([text('f.txt'), text('rc.sh').length > 0, existsSync(at('new')), text('z/last')]).to.deep.equal([
-			'x\n',
-			true,
-			false,
-			'theirs',
-		])
-		expect([lstatSync(at('i386')).mode & 0o777, existsSync(at('mnt')), leftovers(fixture.root)]).to.deep.equal([
-			0o755,
-			true,
-			[],
-		])
-	})
-
-	it('job-09 link swaps while applying: nothing is ever written outside', async function () {
-		const victim = join(fixture.base, 'victim')
-		put(join(victim, 'x'), 'theirs')
-		put(at('p/x'), '0')
-		const rounds = Number(process.env.GARUDA_RACE_ROUNDS ?? 60)
-		this.timeout(60_000 + rounds * 200)
-		const copy = new StagingCopy(fixture.root, join(fixture.base, 'stage'))
-		mkdirSync(copy.path)
-		let applied = 0
-		for (let round = 0; round < rounds; round++) {
-			await copy.sync(new Set(), never)
-			writeFileSync(join(copy.path, 'p/x'), `mine ${round}`)
-			writeFileSync(join(copy.path, `p/n${round}`), 'mine')
-			const { changes: all } = await listChanges(copy, () => false)
-			const done = applyChanges(copy, all, never).then(
-				() => applied++,
-				() => {},
-			)
-			let swapping = true
-			const swap = (async () => {
-				for (let turn = 0; swapping; turn++) {
-					await new Promise((next) => (turn % 3 === 0 ? setTimeout(next, Math.random() * 4) : setImmediate(next)))
-					if (!swapping || round % 4 === 0) continue
-					renameSync(at('p'), at('q'))
-					symlinkSync(victim, at('p'))
-					await new Promise((next) => setImmediate(next))
-					unlinkSync(at('p'))
-					renameSync(at('q'), at('p'))
-				}
-			})()
-			await done
-			swapping = false
-			await swap
-		}
-		expect([readdirSync(victim), readFileSync(join(victim, 'x'), 'utf8')]).to.deep.equal([['x'], 'theirs'])
-		expect(applied, 'some rounds apply').to.be.greaterThan(0)
-	})
-
 	it('a project that is too large is not copied', async () => {
 		const copy = new StagingCopy(fixture.root, join(fixture.base, 'stage'), { entries: 5, bytes: 1e9 })
 		mkdirSync(copy.path)
@@ -159,3 +80,119 @@ describe('sandbox: the staging copy', () => {
 		expect((await thrown(small.sync(new Set(), never))).message).to.include('too large')
 	})
 })
+
+/** A stage whose changes a test makes by itself. */
+const stageOf = (way: 'overlay' | 'copy', { root, base }: Fixture) => {
+	if (way === 'copy') {
+		const tree = new StagingCopy(root, join(base, 'stage'))
+		return {
+			tree,
+			renew: () => tree.sync(new Set(), never),
+			list: () => listChanges(tree, () => false),
+			gone: (path: string) => rmSync(join(tree.path, path), { recursive: true }),
+		}
+	}
+	const tree = new OverlayStage(root, join(base, 'overlay'), findOverlayTools()!)
+	return {
+		tree,
+		renew: () => tree.begin(),
+		list: () => listOverlay(tree, () => false, new Set(), usualLimits),
+		gone: (path: string) => void execFileSync('mknod', [join(tree.path, path), 'c', '0', '0']),
+	}
+}
+
+for (const way of ['overlay', 'copy'] as const)
+	describe(`sandbox: applying staged changes (${way})`, () => {
+		let fixture: Fixture
+		before(async function () {
+			if (way === 'overlay' && (await noOverlay())) this.skip()
+		})
+		beforeEach(() => {
+			fixture = makeFixture()
+		})
+		afterEach(() => fixture.remove())
+		const at = (path: string) => join(fixture.root, path)
+		const text = (path: string) => readFileSync(at(path), 'utf8')
+
+		it('a failure midway takes all back', async function () {
+			// Only root makes an overlay's white-outs by hand.
+			if (way === 'overlay' && process.getuid?.() !== 0) this.skip()
+			const { tree, ...stage } = stageOf(way, fixture)
+			put(at('z/last'), '1')
+			await stage.renew()
+			put(join(tree.path, 'f.txt'), 'mine')
+			stage.gone('rc.sh')
+			put(join(tree.path, 'new/x'), 'mine')
+			writeFileSync(join(tree.path, 'i386'), readFileSync(at('i386')))
+			chmodSync(join(tree.path, 'i386'), 0o700)
+			stage.gone('mnt')
+			put(join(tree.path, 'z/last'), 'mine')
+			const list = await stage.list()
+			// The last step meets a name that was taken after all was prepared.
+			const last = list.changes.find(({ path }) => path === 'z/last')!
+			const steps = [...list.changes.filter((one) => one !== last), last]
+			const slow = {
+				...last.old!,
+				get key() {
+					if (existsSync(at('new'))) writeFileSync(at('z/last'), 'theirs')
+					return last.old!.key
+				},
+			}
+			const error = await thrown(
+				applyChanges(
+					tree,
+					steps.map((one) => (one === last ? { ...last, old: slow } : one)),
+					never,
+				),
+			)
+			expect(error.message).to.include('z/last')
+			expect([text('f.txt'), text('rc.sh').length > 0, existsSync(at('new')), text('z/last')]).to.deep.equal([
+				'x\n',
+				true,
+				false,
+				'theirs',
+			])
+			expect([lstatSync(at('i386')).mode & 0o777, existsSync(at('mnt')), leftovers(fixture.root)]).to.deep.equal([
+				0o755,
+				true,
+				[],
+			])
+		})
+
+		it('job-09 link swaps while applying: nothing is ever written outside', async function () {
+			const victim = join(fixture.base, 'victim')
+			put(join(victim, 'x'), 'theirs')
+			put(at('p/x'), '0')
+			const rounds = Number(process.env.GARUDA_RACE_ROUNDS ?? 60)
+			this.timeout(60_000 + rounds * 200)
+			const { tree, ...stage } = stageOf(way, fixture)
+			let applied = 0
+			for (let round = 0; round < rounds; round++) {
+				await stage.renew()
+				put(join(tree.path, 'p/x'), `mine ${round}`)
+				writeFileSync(join(tree.path, `p/n${round}`), 'mine')
+				const { changes: all } = await stage.list()
+				const done = applyChanges(tree, all, never).then(
+					() => applied++,
+					() => {},
+				)
+				let swapping = true
+				const swap = (async () => {
+					for (let turn = 0; swapping; turn++) {
+						await new Promise((next) => (turn % 3 === 0 ? setTimeout(next, Math.random() * 4) : setImmediate(next)))
+						if (!swapping || round % 4 === 0) continue
+						renameSync(at('p'), at('q'))
+						symlinkSync(victim, at('p'))
+						await new Promise((next) => setImmediate(next))
+						unlinkSync(at('p'))
+						renameSync(at('q'), at('p'))
+					}
+				})()
+				await done
+				swapping = false
+				await swap
+			}
+			expect([readdirSync(victim), readFileSync(join(victim, 'x'), 'utf8')]).to.deep.equal([['x'], 'theirs'])
+			expect(applied, 'some rounds apply').to.be.greaterThan(0)
+		})
+	})

@@ -200,6 +200,24 @@ describe('sandbox: staging on an overlay', function () {
 		expect(staged!.changes.filter(({ path }) => path === 'd' || path.startsWith('d/e'))).to.deep.equal([])
 	})
 
+	it('job-10 sockets and pipes of the project’s own programs are not reached through it, and stay', async () => {
+		const { createServer } = await import('node:net')
+		let met = 0
+		mkdirSync(at('deep/run'), { recursive: true })
+		const server = createServer((socket) => {
+			met++
+			socket.destroy()
+		})
+		await new Promise<void>((resolve) => server.listen(at('deep/run/s'), resolve))
+		const { execFileSync } = await import('node:child_process')
+		execFileSync('mkfifo', [at('deep/run/p')])
+		const connect = `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0); print connect(S, sockaddr_un("deep/run/s")) ? "in" : "out"'`
+		const { output, staged } = await run(`${connect}; timeout 0.3 sh -c 'echo x > deep/run/p'; echo " $?"; rm -rf deep`)
+		server.close()
+		expect([output.split('\n')[0], met]).to.deep.equal(['out 124', 0])
+		expect([listed(staged!), staged!.refused.map(({ path }) => path)]).to.deep.equal([[], ['deep/run/p']])
+	})
+
 	it('nothing is mounted here, while a command runs and after', async () => {
 		const before = mountPoints().length
 		await during('true', () => expect(mountPoints()).to.have.length(before))
@@ -358,6 +376,35 @@ describe('sandbox: an overlay read back', () => {
 		mkdirSync(fixture.root)
 		const { changes, refused } = await list()
 		expect([changes, refused.map(({ why }) => why.includes('replaced'))]).to.deep.equal([[], [true]])
+	})
+
+	it('link-05 after the clock was set back nothing can be told, forwards is no harm', async () => {
+		let wall = 1_000_000
+		const other = new OverlayStage(fixture.root, join(fixture.base, 'overlay-1'), findOverlayTools()!, () => wall)
+		for (const [step, isVoid] of [
+			[3_600_000, undefined],
+			[-200, true],
+		] as const) {
+			await other.begin()
+			writeFileSync(join(other.path, 'fine'), '1')
+			wall += step
+			const { changes, refused, ...rest } = await listOverlay(other, () => false, new Set(), usualLimits)
+			expect([changes.length, rest.void], String(step)).to.deep.equal(isVoid ? [0, true] : [1, undefined])
+			if (isVoid) expect(refused[0]!.why).to.include('clock was set back')
+		}
+	})
+
+	it('link-05 a change just before counts as before, one just after as meanwhile', async () => {
+		for (let round = 0; round < 25; round++) {
+			writeFileSync(join(fixture.root, 'f.txt'), `before ${round}`)
+			writeFileSync(join(fixture.root, `n${round}`), '')
+			await stage.begin()
+			writeFileSync(up('f.txt'), 'mine')
+			writeFileSync(up('new'), 'mine')
+			expect((await list()).changes.map(({ path }) => path).sort(), `round ${round}`).to.deep.equal(['f.txt', 'new'])
+			writeFileSync(join(fixture.root, 'f.txt'), `after ${round}`)
+			expect((await list()).void, `round ${round}`).to.equal(true)
+		}
 	})
 
 	it('folders that were too many to look at beforehand count as changed in doubt', async () => {
