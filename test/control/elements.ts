@@ -220,9 +220,21 @@ interface Place {
 }
 /** What looks at the source. A file that is not here has no element: this list is the whole scope. */
 const scope = (root: string): Place[] => [
-	{ file: 'sandbox/names.ts', tests: ['engine/sandbox/masks', ...sandbox], find: [texts, tables('envFixed')] },
-	{ file: 'sandbox/bubblewrap.ts', tests: ['engine/sandbox/flags', ...sandbox], find: [flags, conditions] },
-	{ file: 'sandbox/seccomp.ts', tests: ['engine/sandbox/filter', ...sandbox], find: [numbers, calls, conditions] },
+	{
+		file: 'sandbox/names.ts',
+		tests: ['engine/sandbox/masks', 'engine/sandbox/policy-parts', 'engine/sandbox/policy', 'engine/sandbox/sandbox'],
+		find: [texts, tables('envFixed')],
+	},
+	{
+		file: 'sandbox/bubblewrap.ts',
+		tests: ['engine/sandbox/flags', 'engine/sandbox/policy', 'engine/sandbox/run'],
+		find: [flags, conditions],
+	},
+	{
+		file: 'sandbox/seccomp.ts',
+		tests: ['engine/sandbox/filter', 'engine/sandbox/sandbox'],
+		find: [numbers, calls, conditions],
+	},
 	{ file: 'sandbox/policy.ts', tests: sandbox, find: [texts, conditions] },
 	{ file: 'sandbox/environment.ts', tests: sandbox, find: [conditions, patterns] },
 	{ file: 'sandbox/placeholders.ts', tests: sandbox, find: [conditions] },

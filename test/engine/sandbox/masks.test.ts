@@ -1,6 +1,7 @@
 // Every name on the lists of the sandbox, tried by a real command: secrets are hidden, what the host obeys stays, keys do not pass.
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { createExecutor, type SandboxOptions } from '../../../src/engine/sandbox/index.ts'
 import { type Fixture, makeFixture, put, token } from './fixture.ts'
@@ -89,6 +90,33 @@ describe('sandbox: every name', () => {
 			`for f in ${there.join(' ')}; do if [ -d $f ]; then ls -A $f | head -1; elif [ -s $f ]; then echo "$f has text"; fi; done; echo end`,
 		)
 		expect(output.filter((line) => line !== '' && !/denied/i.test(line))).to.deep.equal(['end'])
+	})
+
+	it('the same where the machine has all of them', function () {
+		if (process.getuid?.() !== 0) this.skip()
+		fixture = makeFixture()
+		const { base, root, home, tmp } = fixture
+		const driver = new URL('./driver.ts', import.meta.url).pathname
+		// In a mount namespace of its own, where /etc and /var/lib get one more layer.
+		const layer = (path: string, name: string) =>
+			`mkdir ${base}/o/${name} ${base}/o/${name}-w && mount -t overlay overlay -o lowerdir=${path},upperdir=${base}/o/${name},workdir=${base}/o/${name}-w ${path}`
+		const files = names.systemSecrets.map((path) =>
+			/\/(?:private|system-connections|wireguard|docker|kubelet)$/.test(path) ? `${path}/k` : path,
+		)
+		const make = files.map((path) => `mkdir -p ${dirname(path)} && echo ${token} ${path} > ${path}`).join(' && ')
+		const inner = [
+			`mount --make-rprivate / && mkdir ${base}/o && mount -t tmpfs tmpfs ${base}/o`,
+			`${layer('/etc', 'etc')} && ${layer('/var/lib', 'lib')} && ${make} && echo ready`,
+			`exec "${process.execPath}" "${driver}" run "${root}" "${home}" "${tmp}" 'echo begun; cat ${files.join(' ')} 2>/dev/null; echo done'`,
+		].join(' && ')
+		const { stdout } = spawnSync('unshare', ['-m', 'bash', '-c', inner], {
+			encoding: 'utf8',
+			env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+		})
+		// No namespaces, or no overlay: this machine cannot show it.
+		if (!stdout.startsWith('ready\n')) this.skip()
+		const { result } = JSON.parse(stdout.slice('ready\n'.length)) as { result: { output: string } }
+		expect(result.output.split('\n').filter((line) => line !== '')).to.deep.equal(['begun', 'done'])
 	})
 
 	it('what daemons and other programs keep in shared folders, and what /proc tells of keys, is not there', async function () {
