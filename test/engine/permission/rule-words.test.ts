@@ -56,6 +56,22 @@ describe('permission: rules word by word', () => {
 		expect((await bash(at, 'git -C push status', { deny: ['bash(git push *)'] })).decision).to.equal('allow')
 	})
 
+	it('an allowed word is that word alone, in its own spelling; a denied one is any of both', async () => {
+		const allowed = (text: string, command: string) =>
+			bash(at, command, { allow: [text] }, { sandboxed: false }).then(({ decision }) => decision)
+		for (const [text, command, expected] of [
+			['bash(ls)', 'ls', 'allow'],
+			['bash(ls)', 'ls x', 'ask'],
+			['bash(LS)', 'ls', 'ask'],
+			['bash(ls *)', 'ls x', 'allow'],
+			['bash(ls *)', 'LS x', 'ask'],
+			['bash(ls *)', '/bin/ls x', 'ask'],
+		] as const)
+			expect(await allowed(text, command), `${text} ${command}`).to.equal(expected)
+		for (const command of ['ls', 'ls x', 'LS x', '/bin/ls x'])
+			expect((await bash(at, command, { deny: ['bash(ls)'] })).decision, command).to.equal('deny')
+	})
+
 	it('what is no rule is told with its reason', () => {
 		for (const [text, reason] of [
 			['', 'is no rule'],
@@ -196,6 +212,7 @@ describe('permission: rules word by word', () => {
 				ruleSet([one('deny', text, 'policy')], places).problems.map(({ fatal }) => fatal),
 				text,
 			).to.deep.equal([true])
+		expect(ruleSet([one('deny', 'no_such_tool', 'policy')], places).rules.deny).to.deep.equal([])
 		for (const text of ['list(a)', 'search(a)', 'mcp__a__b', 'web_*', 'bash', 'agent'])
 			expect(ruleSet([one('deny', text, 'policy')], places).problems, text).to.deep.equal([])
 	})
