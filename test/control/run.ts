@@ -41,11 +41,13 @@ const hit = (file: string, test: string) => {
 	hits.set(file, known)
 }
 for (const { file, by } of verdicts.values()) hit(file, by.slice(0, by.indexOf(':')))
+/** How long each test file takes, in ms. */
+const times = new Map<string, number>()
 const ordered = ({ file, tests }: Element): string[] => {
 	const known = hits.get(file)
 	// What has noticed often and is quick first.
 	const rank = (test: string) =>
-		test === 'control/lists' ? -1 : ((known?.get(test) ?? 0) + 0.5) / (50 + (first.times.get(test) ?? 0))
+		test === 'control/lists' ? -1 : ((known?.get(test) ?? 0) + 0.5) / (50 + (times.get(test) ?? 0))
 	return tests.toSorted((a, b) => rank(b) - rank(a))
 }
 
@@ -61,7 +63,7 @@ const judge = async (copy: Copy, element: Element): Promise<Record> => {
 	})
 	let { noticed, loads, ms } = await copy.judge([element], ordered(element))
 	// A slow test that fails once may have met a busy machine.
-	if (noticed && loads && (copy.times.get(noticed.test) ?? 0) > 5_000) {
+	if (noticed && loads && (times.get(noticed.test) ?? 0) > 5_000) {
 		const again = await copy.judge([element], [noticed.test])
 		ms += again.ms
 		if (!again.noticed) ({ noticed, loads } = await copy.judge([element], element.tests))
@@ -86,8 +88,11 @@ const judge = async (copy: Copy, element: Element): Promise<Record> => {
 try {
 	const open = all.filter(({ id }) => !verdicts.has(id))
 	console.log(`${all.length} elements, ${open.length} to judge`)
-	const needed = new Set(open.flatMap(({ tests }) => tests))
-	const unfit = await first.unfit([...needed])
+	const needed = [...new Set(open.flatMap(({ tests }) => tests))]
+	const unfit = (
+		await Promise.all(copies.map((copy, index) => copy.unfit(needed.filter((_, at) => at % copies.length === index))))
+	).flat()
+	for (const copy of copies) for (const [test, ms] of copy.times) times.set(test, ms)
 	if (unfit.length > 0) {
 		console.log(`These tests fail with nothing taken away, so that they could show nothing:\n${unfit.join('\n')}`)
 		process.exitCode = 2
