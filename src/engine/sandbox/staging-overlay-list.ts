@@ -17,6 +17,9 @@ import {
 } from './staging-list.ts'
 import type { OverlayStage } from './staging-overlay.ts'
 
+/** Questions to the disk at once. */
+const together = 16
+
 const meanwhile = 'it changed in the project while the command ran: nothing of this command is applied, run it again'
 const strange = (what: string) => `the overlay shows ${what}: nothing of this command is applied`
 
@@ -90,14 +93,24 @@ class Listing {
 		return join(this.#stage.base, path)
 	}
 
-	/** An entry of the upper part; counted, so that a command cannot make Garuda hold more than a project may have. */
-	async #made(path: string): Promise<Entry> {
-		const entry = await look(this.#upper(path))
-		// A name that is no text.
-		if (!entry) throw new Void(path, strange('a name that cannot be read'))
-		return entry
+	/** What the upper part has in a folder, in the order of names. */
+	async #madeIn(folder: string): Promise<Map<string, Entry>> {
+		const names = await namesIn(this.#upper(folder))
+		const found = new Map<string, Entry>()
+		for (let at = 0; at < names.length; at += together) {
+			const some = names.slice(at, at + together)
+			const entries = await Promise.all(some.map((name) => look(join(this.#upper(folder), name))))
+			for (const [index, name] of some.entries()) {
+				const entry = entries[index]
+				// A name that is no text.
+				if (!entry) throw new Void(join(folder, name), strange('a name that cannot be read'))
+				found.set(name, entry)
+			}
+		}
+		return found
 	}
 
+	/** So that a command cannot make Garuda hold more than a project may have. */
 	#count(entry: Entry): void {
 		this.#entries++
 		this.#bytes += entry.kind === 'file' ? entry.size : 0
@@ -115,9 +128,8 @@ class Listing {
 
 	/** Folders below `rel` that stand in both parts, each of them maybe hidden as it was before. */
 	async #findBoth(rel: string, both: string[]): Promise<void> {
-		for (const name of await namesIn(this.#upper(rel))) {
+		for (const [name, entry] of await this.#madeIn(rel)) {
 			const path = rel === '' ? name : `${rel}/${name}`
-			const entry = await this.#made(path)
 			this.#count(entry)
 			if (entry.kind !== 'folder' || closed(entry)) continue
 			if ((await look(this.#lower(path)))?.kind !== 'folder') continue
@@ -133,9 +145,8 @@ class Listing {
 		const shown = this.#shown.get(rel)
 		if (base?.kind !== 'folder' || !shown) throw new Void(rel, meanwhile)
 		const odd = (): Void => (this.#late(base) ? new Void(rel, meanwhile) : new Void(rel || '.', strange('other names')))
-		const made = await namesIn(this.#upper(rel))
-		const entries = new Map<string, Entry>()
-		for (const name of made) entries.set(name, await this.#made(at(name)))
+		const entries = await this.#madeIn(rel)
+		const made = [...entries.keys()]
 		const below = await namesIn(this.#lower(rel)).catch((error) => {
 			// Its owner shut it, so the command did not see into it either.
 			if (codeOf(error) === 'EACCES') return []
@@ -229,8 +240,7 @@ class Listing {
 			...(target !== undefined && { target }),
 		})
 		if (entry.kind !== 'folder') return
-		for (const name of await namesIn(this.#upper(path))) {
-			const inner = await this.#made(`${path}/${name}`)
+		for (const [name, inner] of await this.#madeIn(path)) {
 			this.#count(inner)
 			await this.#create(`${path}/${name}`, inner, true)
 		}
@@ -272,8 +282,8 @@ class Listing {
 			if (codeOf(error) === 'EACCES') return [path, 'not readable']
 			throw error
 		}
-		for (let at = 0; at < names.length; at += 16) {
-			const some = names.slice(at, at + 16).map((name) => `${path}/${name}`)
+		for (let at = 0; at < names.length; at += together) {
+			const some = names.slice(at, at + together).map((name) => `${path}/${name}`)
 			const entries = await Promise.all(some.map((inner) => look(this.#lower(inner))))
 			for (const [index, inner] of some.entries()) {
 				const next = entries[index]

@@ -131,14 +131,18 @@ export class OverlayStage implements StagedTree {
 		if (!localDisks.has(statfsSync(this.base).type)) return 'the project is on a disk whose times cannot be relied on'
 		const root = lstatSync(this.base, { bigint: true })
 		if (root.ctimeNs % 1_000_000_000n === 0n) return 'the times of the project’s disk are too coarse'
-		return process.getuid?.() === 0 ? undefined : this.#othersFile()
+		return this.#othersFile()
 	}
 
-	/** An ordinary user's overlay cannot copy a file of another owner or group, so the command could not change it. */
+	/**
+	 * An ordinary user's overlay cannot take up a file of another owner or group, and root in a sandbox has no right to write
+	 * one; in a copy all of them are its own.
+	 */
 	#othersFile(): string | undefined {
+		const [uid, gid] = [process.getuid?.(), process.getgid?.()]
 		const mine = (path: string) => {
 			const found = lstatSync(path, { throwIfNoEntry: false })
-			return !found || (found.uid === process.getuid?.() && found.gid === process.getgid?.())
+			return !found || (found.uid === uid && (uid === 0 || found.gid === gid))
 		}
 		const names = readdirSync(this.base).slice(0, 500)
 		return [this.base, ...names.map((name) => join(this.base, name))].every(mine)

@@ -1,6 +1,7 @@
 // Staging on an overlay: what changes underneath meanwhile, what a command could fake, and what is read back from the kernel's folders.
 import {
 	chmodSync,
+	chownSync,
 	existsSync,
 	linkSync,
 	mkdirSync,
@@ -8,6 +9,7 @@ import {
 	readFileSync,
 	renameSync,
 	rmSync,
+	statSync,
 	symlinkSync,
 	utimesSync,
 	writeFileSync,
@@ -248,6 +250,15 @@ describe('sandbox: staging on an overlay', function () {
 		expect(second.output).to.match(/^cat: .*\n$/)
 	})
 
+	it('root meets files of others on a copy, where they are its own', async function () {
+		if (process.getuid?.() !== 0) this.skip() // for others: staging-user.test.ts
+		chownSync(at('f.txt'), 1_234, 1_234)
+		const { output, staged } = await run('echo 2 > f.txt')
+		expect(output).to.match(/^\[note: staged commands work on a copy .*another owner or group\]\n$/)
+		await staged!.apply(never)
+		expect([text('f.txt'), statSync(at('f.txt')).uid]).to.deep.equal(['2\n', 1_234])
+	})
+
 	it('added folders have overlays of their own, and what makes one void makes all void', async () => {
 		await executor.close()
 		const more = join(fixture.base, 'more, with: odd\\ name')
@@ -366,6 +377,14 @@ describe('sandbox: an overlay read back', () => {
 			expect([changes, rest.void]).to.deep.equal([[], true])
 			expect(refused[0]!.why).to.include('changed too much for staging')
 		}
+	})
+
+	it('a name that is no text makes all of it void', async () => {
+		writeFileSync(up('fine'), '1')
+		writeFileSync(Buffer.concat([Buffer.from(`${stage.path}/`), Buffer.from([0x61, 0xff, 0x62])]), '1')
+		const { changes, ...rest } = await list()
+		expect([changes, rest.void]).to.deep.equal([[], true])
+		expect(rest.refused[0]!.why).to.include('a name that cannot be read')
 	})
 
 	it('a root that was replaced, or that another disk is mounted in, is not read', async () => {
