@@ -28,13 +28,9 @@ type Finder = (node: ts.Node) => Cut[]
 
 const sandbox = [
 	'engine/sandbox/policy-parts',
-	'engine/sandbox/policy',
 	'engine/sandbox/masks',
+	'engine/sandbox/policy',
 	'engine/sandbox/planted',
-	'engine/sandbox/run',
-	'engine/sandbox/choose',
-	'engine/sandbox/network',
-	'engine/sandbox/sandbox',
 ]
 const rules = [
 	'engine/permission/inner-words',
@@ -222,17 +218,17 @@ interface Place {
 const scope = (root: string): Place[] => [
 	{
 		file: 'sandbox/names.ts',
-		tests: ['engine/sandbox/masks', 'engine/sandbox/policy-parts', 'engine/sandbox/policy', 'engine/sandbox/sandbox'],
+		tests: ['engine/sandbox/masks', 'engine/sandbox/policy-parts', 'engine/sandbox/policy'],
 		find: [texts, tables('envFixed')],
 	},
 	{
 		file: 'sandbox/bubblewrap.ts',
-		tests: ['engine/sandbox/flags', 'engine/sandbox/policy', 'engine/sandbox/run'],
+		tests: ['engine/sandbox/flags', 'engine/sandbox/policy'],
 		find: [flags, conditions],
 	},
 	{
 		file: 'sandbox/seccomp.ts',
-		tests: ['engine/sandbox/filter', 'engine/sandbox/sandbox'],
+		tests: ['engine/sandbox/filter'],
 		find: [numbers, calls, conditions],
 	},
 	{ file: 'sandbox/policy.ts', tests: sandbox, find: [texts, conditions] },
@@ -293,7 +289,7 @@ const scope = (root: string): Place[] => [
 		find: [conditions],
 	},
 	{ file: 'web/target.ts', tests: ['engine/web/target', 'engine/web/fetch'], find: [conditions] },
-	{ file: 'sandbox/programs.ts', tests: git.concat('engine/sandbox/choose'), find: [texts, conditions] },
+	{ file: 'sandbox/programs.ts', tests: [...git, 'engine/sandbox/choose'], find: [texts, conditions] },
 	{
 		file: 'sandbox/seatbelt.ts',
 		tests: ['engine/sandbox/seatbelt', 'engine/sandbox/choose'],
