@@ -41,8 +41,8 @@ export class Copy {
 		symlinkSync(realpathSync(join(root, 'node_modules')), join(this.dir, 'node_modules'))
 	}
 
-	/** Runs test files, one after the other until one fails, without the given elements. */
-	async judge(gone: readonly Element[], tests: readonly string[]): Promise<Verdict> {
+	/** Runs test files, one after the other until one fails, without the given elements; before them the test that is likely to. */
+	async judge(gone: readonly Element[], tests: readonly string[], likely?: Question['likely']): Promise<Verdict> {
 		const before = new Map<string, string>()
 		// From the last to the first, so that places stay right.
 		for (const { file, from, to, instead } of [...gone].sort((a, b) => b.from - a.from)) {
@@ -53,7 +53,7 @@ export class Copy {
 		}
 		const begun = performance.now()
 		try {
-			const failed = await this.#ask({ tests: tests.filter((test) => this.has(test)) })
+			const failed = await this.#ask({ likely, tests: tests.filter((test) => this.has(test)) })
 			return {
 				noticed: failed && { test: failed.test, title: failed.title },
 				loads: failed?.loads ?? true,

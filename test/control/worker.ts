@@ -7,6 +7,8 @@ import Mocha from 'mocha'
 
 /** The test files to run in this order until one fails. */
 export interface Question {
+	/** One test alone, asked before the files. */
+	likely?: { test: string; title: string } | undefined
 	tests: readonly string[]
 }
 /** `begun`: a file is being run, so that whoever waits knows that it goes on. */
@@ -46,9 +48,10 @@ registerHooks({
 const say = (answer: Answer) => process.send!(answer)
 
 /** The first test of a file that fails, or null. */
-const failing = async (test: string): Promise<{ title: string; loads: boolean } | null> => {
+const failing = async (test: string, only?: string): Promise<{ title: string; loads: boolean } | null> => {
 	const path = `${process.cwd()}/test/${test}.test.ts`
 	const mocha = new Mocha({ timeout: 20_000, bail: true, reporter: class {} as never })
+	if (only !== undefined) mocha.fgrep(only)
 	mocha.suite.emit('pre-require', globalThis, path, mocha)
 	try {
 		await import(pathToFileURL(path).href)
@@ -68,14 +71,15 @@ const failing = async (test: string): Promise<{ title: string; loads: boolean } 
 	})
 }
 
-process.on('message', async ({ tests }: Question) => {
+process.on('message', async ({ likely, tests }: Question) => {
 	let failed: { test: string; title: string; loads: boolean } | null = null
-	for (const test of tests) {
+	const turns = [...(likely ? [likely] : []), ...tests.map((test) => ({ test, title: undefined }))]
+	for (const { test, title } of turns) {
 		round++
 		say({ begun: test })
 		const at = performance.now()
-		const found = await failing(test)
-		say({ ran: test, ms: performance.now() - at })
+		const found = await failing(test, title)
+		if (title === undefined) say({ ran: test, ms: performance.now() - at })
 		if (found) {
 			failed = { test, ...found }
 			break
