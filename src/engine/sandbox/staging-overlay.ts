@@ -131,18 +131,15 @@ export class OverlayStage implements StagedTree {
 		if (!localDisks.has(statfsSync(this.base).type)) return 'the project is on a disk whose times cannot be relied on'
 		const root = lstatSync(this.base, { bigint: true })
 		if (root.ctimeNs % 1_000_000_000n === 0n) return 'the times of the project’s disk are too coarse'
-		return this.#othersFile()
+		return process.getuid?.() === 0 ? undefined : this.#othersFile()
 	}
 
-	/**
-	 * An ordinary user's overlay cannot take up a file of another owner or group, and root in a sandbox has no right to write
-	 * one; in a copy all of them are its own.
-	 */
+	/** An ordinary user's overlay cannot take up a file of another owner or group, so the command could not change it. */
 	#othersFile(): string | undefined {
 		const [uid, gid] = [process.getuid?.(), process.getgid?.()]
 		const mine = (path: string) => {
 			const found = lstatSync(path, { throwIfNoEntry: false })
-			return !found || (found.uid === uid && (uid === 0 || found.gid === gid))
+			return !found || (found.uid === uid && found.gid === gid)
 		}
 		const names = readdirSync(this.base).slice(0, 500)
 		return [this.base, ...names.map((name) => join(this.base, name))].every(mine)

@@ -104,8 +104,8 @@ const stageOf = (way: 'overlay' | 'copy', { root, base }: Fixture) => {
 for (const way of ['overlay', 'copy'] as const)
 	describe(`sandbox: applying staged changes (${way})`, () => {
 		let fixture: Fixture
-		before(async function () {
-			if (way === 'overlay' && (await noOverlay())) this.skip()
+		before(function () {
+			if (way === 'overlay' && noOverlay()) this.skip()
 		})
 		beforeEach(() => {
 			fixture = makeFixture()

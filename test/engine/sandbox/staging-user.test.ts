@@ -24,8 +24,8 @@ describe('sandbox: staging as an ordinary user', function () {
 	this.timeout(60_000)
 	let copy: string
 	let base: string
-	before(async function () {
-		if (process.getuid?.() !== 0 || (await noOverlay())) return this.skip()
+	before(function () {
+		if (process.getuid?.() !== 0 || noOverlay()) return this.skip()
 		copy = readableCopy()
 	})
 	after(() => copy && rmSync(copy, { recursive: true, force: true }))

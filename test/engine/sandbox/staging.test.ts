@@ -27,8 +27,8 @@ for (const way of ['overlay', 'copy'] as const)
 		const staging = way === 'copy' ? way : true
 		let fixture: Fixture
 		let executor: Executor
-		before(async function () {
-			if (way === 'overlay' && (await noOverlay())) this.skip()
+		before(function () {
+			if (way === 'overlay' && noOverlay()) this.skip()
 		})
 		beforeEach(async () => {
 			fixture = makeFixture()
