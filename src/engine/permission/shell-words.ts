@@ -92,6 +92,8 @@ class Reader {
 	#readsInput = false
 	#usesPwd = false
 	#guesses = 0
+	/** The text that is being read, the first here-document of the substitution that is looked at. */
+	#reprinted: { text: string; here: number | null; inside: boolean } = { text: '', here: null, inside: false }
 
 	constructor(parser: Parser, known: Known) {
 		this.#parser = parser
@@ -141,13 +143,36 @@ class Reader {
 	/** @param guess the text may be no shell text at all: its errors mean nothing */
 	#script(text: string, depth: number, guess = false): void {
 		const tree = this.#parser.parse(text)
+		const outer = this.#reprinted
+		this.#reprinted = { text, here: null, inside: false }
 		if (guess) this.#guesses++
 		this.#visit(tree, depth)
 		if (guess) this.#guesses--
+		this.#reprinted = outer
 	}
 
+	/** Below a substitution bash runs its own printing of what it read, which loses a `;` behind a here-document. */
 	#visit(node: SyntaxNode, depth: number): void {
+		if (node.type !== 'CommandExpansion' && node.type !== 'ProcessSubstitution') return this.#look(node, depth)
+		const outer = this.#reprinted
+		this.#reprinted = { ...outer, here: null, inside: true }
+		this.#look(node, depth)
+		this.#reprinted = outer
+	}
+
+	#look(node: SyntaxNode, depth: number): void {
 		switch (node.type) {
+			case 'Statement': {
+				const { text, here, inside } = this.#reprinted
+				if (
+					inside &&
+					here !== null &&
+					node.pos > here &&
+					/(?:^|[^;]);\s*$/.test(text.slice(Math.max(0, node.pos - 40), node.pos))
+				)
+					this.#doubt('bash joins two commands behind a here-document in a substitution', true)
+				break
+			}
 			case 'Script':
 				if (node.errors?.[0] && this.#guesses === 0) this.#broken ??= node.errors[0].message
 				break
@@ -210,6 +235,7 @@ class Reader {
 				if (node.index) this.#evaluate('it evaluates an index')
 				break
 			case 'HereDoc':
+				this.#reprinted.here ??= node.pos
 				this.#keep(hereText(node), true)
 				break
 		}

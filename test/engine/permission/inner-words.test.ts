@@ -387,4 +387,23 @@ describe('permission: commands inside commands', () => {
 		expect(await unsure(`echo "$(case a in (a) ${heredoc};; esac\n)"`)).to.equal(false)
 		expect(await unsure('time { case a in a) b;; esac; }')).to.equal(false)
 	})
+
+	it('commands that bash joins behind a here-document in a substitution are never sure', async () => {
+		const unsure = async (text: string) => (await readShell(text)).doubts.some(({ grave }) => grave)
+		for (const text of [
+			'echo "$(cat <<E && a;b x\nh\nE\n)"',
+			'echo $(cat <<E; a;b x\nh\nE\n)',
+			'cat <(if cat <<E\nh\nE\nthen a;b x; fi)',
+			'x=$(case a in *) cat <<-E\n\th\n\tE\n;;& *) a; b x;; esac)',
+		])
+			expect(await unsure(text), text).to.equal(true)
+		for (const text of [
+			'git commit -m "$(cat <<\'EOF\'\none; two\nEOF\n)"',
+			'echo "$(cat <<E | sed s/a/b/\nh\nE\n)"',
+			'cat <<E; a; b x\nh\nE\n',
+			'cat <<E\n$(a; b)\nE',
+			'echo "$(a; b)"; cat <<E\nh\nE\n',
+		])
+			expect(await unsure(text), text).to.equal(false)
+	})
 })
