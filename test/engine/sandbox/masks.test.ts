@@ -138,6 +138,15 @@ describe('sandbox: every name', () => {
 		}
 	})
 
+	it('what editors, agents and git obey beside the home cannot be changed either', async () => {
+		fixture = makeFixture()
+		for (const name of names.rootProtected) if (!existsSync(join(fixture.root, name))) put(join(fixture.root, name))
+		const output = await run(
+			`perl -e 'while (<STDIN>) { chomp; my $f = -d $_ ? "$_/new" : $_; if (open(my $h, ">>", $f)) { print "changed $_\n" } }' <<'E'\nfree\n${names.rootProtected.join('\n')}\nE`,
+		)
+		expect(output.filter((line) => line !== '')).to.deep.equal(['changed free'])
+	})
+
 	it('what editors, agents and git obey in a project, and what the next login runs, cannot be changed', async () => {
 		fixture = makeFixture(true)
 		const paths = [
