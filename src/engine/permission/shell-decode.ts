@@ -94,3 +94,13 @@ function braces(text: string): string[] {
 
 /** Several words from one brace: `{rm,-rf}` is a command with an argument, and `a{b,c}` two words. */
 export const hasDynamic = (text: string): boolean => text.includes(DYNAMIC)
+
+/**
+ * bash 5.2 ends `$(time { case x in a) …` at the pattern's parenthesis and reads the rest, quoted here-documents too, as
+ * text around it (found by the comparison with what bash runs).
+ */
+export function misreadByBash(text: string): boolean {
+	const rest = text.split('$(').slice(1).join('$(')
+	const time = rest.search(/\btime\b/)
+	return time >= 0 && /\bcase\b/.test(rest.slice(time))
+}

@@ -1,6 +1,6 @@
 // A shell command read with a real parser: every simple command that it could run, and every doubt. Feeds permission/decide.
 import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
-import { type Decoded, DYNAMIC, decodeAssignment, decodeWord, type Known } from './shell-decode.ts'
+import { type Decoded, DYNAMIC, decodeAssignment, decodeWord, type Known, misreadByBash } from './shell-decode.ts'
 import { innerOf } from './shell-inner.ts'
 import { baseName, type Inner } from './shell-options.ts'
 
@@ -67,16 +67,6 @@ export async function readShell(text: string, home?: string, cwd?: string): Prom
 
 /** A substitution inside text that is data now and may be evaluated later. */
 const hiddenCommand = /\$\(|`|\$\{[^}]*@P\}/
-
-/**
- * bash 5.2 ends `$(time { case x in a) …` at the pattern's parenthesis and reads the rest, quoted here-documents too, as
- * text around it (found by the comparison with what bash runs).
- */
-function misreadByBash(text: string): boolean {
-	const rest = text.split('$(').slice(1).join('$(')
-	const time = rest.search(/\btime\b/)
-	return time >= 0 && /\bcase\b/.test(rest.slice(time))
-}
 
 class Reader {
 	readonly #parser: Parser
@@ -279,11 +269,20 @@ class Reader {
 		const words: string[] = []
 		const raw: string[] = []
 		let glob = false
+		let end = -1
 		const take = (word: Word) => {
 			const decoded = this.#decode(word)
 			if (words.length === 0) glob = decoded.glob
-			words.push(...decoded.words)
-			raw.push(word.text)
+			const [first, ...rest] = decoded.words
+			// The parser gives `a<(b)c` as three words, bash makes one of them.
+			if (word.pos === end && words.length > 0 && first !== undefined) {
+				words.push(`${words.pop()}${first}`, ...rest)
+				raw.push(`${raw.pop()}${word.text}`)
+			} else {
+				words.push(...decoded.words)
+				raw.push(word.text)
+			}
+			end = word.end
 		}
 		const assigned = node.prefix.filter((one) => one.type === 'Assignment')
 		if (node.name) take(node.name)

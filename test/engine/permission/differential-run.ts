@@ -35,8 +35,8 @@ export class Runner {
 		this.#driver = join(this.dir, 'driver')
 		mkdirSync(this.#bin)
 		const stub = (name: string, rest: string) => {
-			// One write of one record, so that stubs of a pipe do not mix; a record begins with \u0001.
-			const text = `#!/bin/sh\nprintf '%s\\0' '\u0001${name}' "$@" >> "$LOG"\n${rest}\n`
+			// One write of one record, so that stubs of a pipe do not mix; a record begins with \u0001=>, which no generated word does.
+			const text = `#!/bin/sh\nprintf '%s\\0' '\u0001=>${name}' "$@" >> "$LOG"\n${rest}\n`
 			writeFileSync(join(this.#bin, name), text)
 			chmodSync(join(this.#bin, name), 0o755)
 		}
@@ -115,7 +115,7 @@ const records = (path: string): string[][] => {
 	if (!existsSync(path)) return []
 	const found: string[][] = []
 	for (const word of readFileSync(path, 'utf8').split('\0').slice(0, -1)) {
-		if (word.startsWith('\u0001')) found.push([word.slice(1)])
+		if (word.startsWith('\u0001=>')) found.push([word.slice(3)])
 		else found.at(-1)!.push(word)
 	}
 	return found

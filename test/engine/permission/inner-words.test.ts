@@ -1,6 +1,6 @@
 // Each program that starts another, each of its options, each key of git's: the command inside is seen. One line for each way.
 import { expect } from 'chai'
-import { readShell } from '../../../src/engine/permission/shell-words.ts'
+import { DYNAMIC, readShell } from '../../../src/engine/permission/shell-words.ts'
 
 /** Whether `gaa b` is among the commands that a text may run. */
 const sees = async (text: string): Promise<boolean> =>
@@ -405,5 +405,14 @@ describe('permission: commands inside commands', () => {
 			'echo "$(a; b)"; cat <<E\nh\nE\n',
 		])
 			expect(await unsure(text), text).to.equal(false)
+	})
+
+	it('a process substitution with text at its sides is one word', async () => {
+		const words = async (text: string) =>
+			(await readShell(text)).commands.map((one) => one.words.map((word) => word.replaceAll(DYNAMIC, '…')))
+		expect(await words('gaa <(b)c d')).to.deep.include(['gaa', '…c', 'd'])
+		expect(await words('gaa x<(b) d')).to.deep.include(['gaa', 'x…', 'd'])
+		expect(await words('gaa a<(b)c>(d)e')).to.deep.include(['gaa', 'a…c…e'])
+		expect(await words('gaa <(b) c')).to.deep.include(['gaa', '…', 'c'])
 	})
 })
