@@ -170,7 +170,7 @@ export class OverlayStage implements StagedTree {
 		mkdirSync(this.path, { mode: 0o700 })
 		if (process.getuid?.() === 0) chownSync(this.path, uid, gid)
 		chmodSync(this.path, mode & 0o7777)
-		// The kernel's time moves in steps of milliseconds: what happens from here on is after `began`.
+		// The kernel's time moves in steps of milliseconds (before 6.13 for all files alike): what happens from here on is after `began`.
 		while (now() <= this.began) await delay(1)
 	}
 

@@ -261,6 +261,12 @@ describe('sandbox: staging on an overlay', function () {
 		expect([text('f.txt'), text('rc.sh'), statSync(at('rc.sh')).uid]).to.deep.equal(['x\n', '2\n', 1_234])
 	})
 
+	it('the root itself has its own mode in it, and a change of that is not staged', async () => {
+		chmodSync(fixture.root, 0o2751)
+		const { output, staged } = await run('stat -c %a .; chmod 700 .')
+		expect([output, listed(staged!)]).to.deep.equal(['2751\n', []])
+	})
+
 	it('added folders have overlays of their own, and what makes one void makes all void', async () => {
 		await executor.close()
 		const more = join(fixture.base, 'more, with: odd\\ name')
