@@ -183,6 +183,9 @@ describe('sandbox: filter', () => {
 				expect(says(number.clone, flag | 0x11)).to.equal(eperm)
 			for (const command of [0x5412, 0x541c, 0x5423]) expect(says(number.ioctl, 0, command)).to.equal(eperm)
 			expect(says(number.ioctl, 0, 0x5413)).to.equal(allow)
+			// An argument that looks like the number of another call is none.
+			expect(says(number.clone, number.ioctl, 0x5412)).to.equal(allow)
+			expect(says(number.ioctl, 44, number.socket)).to.equal(allow)
 			for (const family of [1, 2, 10]) expect(says(number.socket, family, 1, 0)).to.equal(allow)
 			expect(says(number.socket, 16, 3, 0)).to.equal(allow)
 			for (const family of [16, 17, 31, 38, 40, 44])
