@@ -1,4 +1,5 @@
 // The parts a policy is made of, each alone: placeholders, hidden patterns, git folders, and the mounts of odd roots.
+import { once } from 'node:events'
 import {
 	chownSync,
 	existsSync,
@@ -10,6 +11,7 @@ import {
 	unlinkSync,
 	writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { UserError } from '../../../src/engine/errors.ts'
@@ -537,6 +539,21 @@ describe('sandbox: mounts', () => {
 		for (const path of sockets) put(path)
 		const masked = build({}, { sockets }).masks.filter(({ path }) => /\/s\d+$/.test(path))
 		expect(masked).to.have.lengthOf(64)
+	})
+
+	it('a socket that a program of this machine listens at is masked wherever a command would see it', async () => {
+		const servers = [join(fixture.home, 'agent.sock'), join(fixture.base, 'hidden.sock')].map((path) =>
+			createServer().listen(path),
+		)
+		try {
+			await Promise.all(servers.map((server) => once(server, 'listening')))
+			const masks = build().masks.map(({ path }) => path)
+			expect(masks).to.include(join(fixture.home, 'agent.sock'))
+			// Below the session's own /tmp it is not there at all.
+			if (fixture.base.startsWith('/tmp/')) expect(masks).to.not.include(join(fixture.base, 'hidden.sock'))
+		} finally {
+			for (const server of servers) server.close()
+		}
 	})
 
 	it('other places of a home are known by the disk, and only where they are the same folder', () => {
