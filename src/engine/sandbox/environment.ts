@@ -19,6 +19,5 @@ export const commandEnvironment = (
 	}
 	const path = (passed.PATH ?? '').split(':').filter((entry) => isAbsolute(entry))
 	passed.PATH = path.length > 0 ? path.join(':') : '/usr/local/bin:/usr/bin:/bin'
-	for (const name of ['BASH_ENV', 'ENV']) if (!extra.has(name)) delete passed[name]
 	return { LANG: 'C.UTF-8', ...passed, ...envFixed, HOME: home }
 }

@@ -97,7 +97,7 @@ const makeFile = (path: string, text: string): void => {
 		const found = lstat(path)
 		// An empty commondir stops every git; bubblewrap leaves one where the file vanished before its mount.
 		if (found?.isFile() && found.size === 0 && text !== '') rmSync(path)
-		else if (found) return
+		// What is there in any form, a link to nothing too, makes this fail and stays.
 		writeFileSync(path, text, { flag: 'wx', mode: 0o644 })
 		giveTo(path)
 	})
