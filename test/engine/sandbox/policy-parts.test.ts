@@ -389,6 +389,9 @@ describe('sandbox: parts of a repository', () => {
 		gitDir(at('r/.git/modules/deep/b'))
 		gitDir(at('r/.git/modules/a/modules/c'))
 		put(at('r/.git/modules/file'))
+		// A link leads out of the repository: nothing behind it is looked at.
+		gitDir(at('else/where'))
+		symlinkSync(at('else'), at('r/.git/modules/link'))
 		put(at('r/inc'), '[core]\nhooksPath = /dev/null\nhooksPath = .\n')
 		expect(short(look('r').folders)).to.deep.equal(
 			['r/.git', 'r/.git/modules/a', 'r/.git/modules/a/modules/c', 'r/.git/modules/deep/b'].sort(),
