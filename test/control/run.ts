@@ -71,14 +71,14 @@ const judge = async (copy: Copy, element: Element): Promise<Record> => {
 		if (!again.noticed) ({ noticed, loads } = await copy.judge([element], element.tests))
 	}
 	if (noticed && !loads) return record('unloaded', `${noticed.test}: ${noticed.title}`, ms)
-	if (noticed) {
+	const other = behind[id]
+	const listed = noticed?.test === 'control/lists'
+	if (noticed && !(listed && other)) {
 		hit(file, noticed.test)
 		const slower = (times.get(noticed.test) ?? 0) > (times.get(last.get(file)?.test ?? noticed.test) ?? 0)
-		if (noticed.test !== 'control/lists' && !slower) last.set(file, noticed)
-		const listed = noticed.test === 'control/lists'
+		if (!listed && !slower) last.set(file, noticed)
 		return record(listed ? 'listed' : 'noticed', `${noticed.test}: ${noticed.title}`, ms)
 	}
-	const other = behind[id]
 	if (!other) return record('silent', '', ms)
 	if ('equivalent' in other) return record('equivalent', other.equivalent, ms)
 	const walls = other.with.flatMap((one) => byId.get(one) ?? [])
