@@ -56,8 +56,6 @@ export async function verifyAudit(o: VerifyOptions): Promise<Verification> {
 	const files = await listFiles(o.dir, problems)
 	if (index.state === 'damaged')
 		problems.push('The index is damaged or was changed: index.json is not as Garuda writes it.')
-	if (index.state === 'missing' && files.length > 0)
-		problems.push('The index is missing, though there are logs: what was deleted cannot be told.')
 	if (await fs.lstat(`${o.dir}/index.json.damaged`).catch(() => null))
 		problems.push(
 			'A damaged index was found earlier and kept as index.json.damaged: sessions that only it knew are not missed. Remove that file once you have looked.',
@@ -87,6 +85,13 @@ export async function verifyAudit(o: VerifyOptions): Promise<Verification> {
 	for (const id of o.sessions ?? []) if (!all.includes(id)) problems.push(`There is no log of a session ${id}.`)
 	const sessions: SessionVerdict[] = []
 	for (const id of wanted) sessions.push(await verifySession(o.dir, id, index.heads, kept.get(id) ?? [], index.state))
+	if (index.state === 'missing' && files.length > 0)
+		if (await noneHasBytes(o.dir, files))
+			notes.push('There is no index, and no log has a line: the disk took nothing when they began (it was full).')
+		else
+			problems.push(
+				'The index is missing, though there are logs. It was deleted, or it could not be written while they were (a full disk; the session then said so): the logs do not tell which. What else was deleted cannot be told.',
+			)
 	return {
 		ok: problems.length === 0 && sessions.every((one) => one.ok),
 		sessions,
@@ -94,6 +99,15 @@ export async function verifyAudit(o: VerifyOptions): Promise<Verification> {
 		notes,
 		against: o.places.filter((one) => one.failure === undefined).map((one) => `${one.kind} ${one.name}`),
 	}
+}
+
+/** Logs that were made and then got no line. Emptying them hides no more than deleting them, which nothing here could tell. */
+async function noneHasBytes(dir: string, ids: readonly string[]): Promise<boolean> {
+	for (const id of ids) {
+		const stat = await fs.lstat(auditFile(dir, id)).catch(() => null)
+		if (!stat?.isFile() || stat.size > 0) return false
+	}
+	return true
 }
 
 /** Ids that have a file in the folder; what has no business there is a problem. */
@@ -172,6 +186,10 @@ async function verifySession(
 		if (stat.mode & 0o077) verdict.notes.push(`the file is open to others (mode ${(stat.mode & 0o777).toString(8)})`)
 		if (stat.nlink !== 1) verdict.notes.push('the file has a second name (a hard link)')
 		if (scan.bad) return { ...verdict, lines: scan.bad.line - 1, line: scan.bad.line, ...badWords(scan.bad) }
+		if (!known && stat.size === 0) {
+			verdict.notes.push('it has no line: the disk took none when it began (it was full)')
+			return { ...verdict, ok: true }
+		}
 		if (!known && indexState === 'ok')
 			return {
 				...verdict,

@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../errors.ts'
 import type { Folder } from './open.ts'
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, O_RDONLY, O_DIRECTORY } = constants
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_WRONLY, O_RDONLY, O_DIRECTORY } = constants
 
 /** Where a pid means what it means here: this machine, since its start, in this process space. Null where that cannot be told. */
 export const writerSpace = async (): Promise<string | null> => {
@@ -182,8 +182,7 @@ export const lock = async (path: string, now: number, processes: Processes = pro
 	if (await create(path, text)) return heldLock(path, mine)
 	const holder = await readHolder(path)
 	if (holder === 'gone') return (await create(path, text)) ? heldLock(path, mine) : { held: false, holder: null }
-	// Written in one go, so an unreadable one is torn by a crash or foreign; after a minute nobody is still writing it.
-	const dead = holder === null ? await olderThan(path, 60_000) : await isDead(holder, processes)
+	const dead = holder === null ? await olderThan(path, await patience(path)) : await isDead(holder, processes)
 	if (!dead) return { held: false, holder }
 	// Two contenders may both see the dead holder: only the one with the guard may replace it.
 	const guard = `${path}.takeover`
@@ -208,14 +207,44 @@ const heldLock = (path: string, mine: Holder): Lock => ({
 	},
 })
 
+/** All of it or nothing: a full disk must leave no empty lock, which would be waited for. */
 const create = async (path: string, text: string): Promise<boolean> => {
+	let handle: Awaited<ReturnType<typeof fs.open>>
 	try {
-		const handle = await fs.open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-		await handle.writeFile(text).finally(() => handle.close())
-		return true
+		handle = await fs.open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
 	} catch (error) {
 		if (codeOf(error) === 'EEXIST') return false
 		throw error
+	}
+	try {
+		const { dev, ino } = await handle.stat()
+		const ours = async (): Promise<boolean> => {
+			const now = await fs.lstat(path).catch(() => null)
+			return now?.dev === dev && now.ino === ino
+		}
+		try {
+			await handle.writeFile(text)
+		} catch (error) {
+			if (await ours()) await fs.unlink(path).catch(() => {})
+			throw error
+		}
+		// Stopped for so long between the two that somebody took it for a torn one.
+		return await ours()
+	} finally {
+		await handle.close()
+	}
+}
+
+/**
+ * Milliseconds after which a lock that names no holder is nobody's. Between making and writing one lie microseconds: an empty
+ * or cut one is of a crash or a full disk. What cannot be read at all may be another user's, and held.
+ */
+const patience = async (path: string): Promise<number> => {
+	try {
+		await (await fs.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)).close()
+		return 2_000
+	} catch {
+		return 60_000
 	}
 }
 

@@ -379,6 +379,30 @@ describe('audit: tampering', () => {
 		const found = await at.verify()
 		expect(found.ok).to.equal(false)
 		expect(found.problems.join()).to.include('missing')
+		expect(found.problems.join()).to.include('could not be written')
+		expect(found.notes).to.deep.equal([])
+	})
+
+	it('logs that a full disk left without a line are no tampering; one with a line is not excused by them', async () => {
+		const ids = ['01j00000000000ee', '01j00000000000ff']
+		for (const id of ids) await writeFile(at.file(id), '', { mode: 0o600 })
+		for (const { session, ok, notes } of (await at.verify()).sessions)
+			expect([ok, notes.join()], session).to.deep.equal([
+				true,
+				ids.includes(session) ? 'it has no line: the disk took none when it began (it was full)' : '',
+			])
+		await unlink(at.index())
+		expect((await at.verify()).problems.join()).to.include('missing')
+		for (const id of [one, two]) await unlink(at.file(id))
+		const found = await at.verify()
+		expect([found.ok, found.problems]).to.deep.equal([true, []])
+		expect(found.notes.join()).to.include('no log has a line')
+		// A link is no empty log, nor is one whose line was cut off while it was written.
+		await symlink(at.file(ids[1]!), at.file(one))
+		expect((await at.verify()).ok).to.equal(false)
+		await unlink(at.file(one))
+		await writeFile(at.file(one), '{"n":1')
+		expect((await at.verify()).ok).to.equal(false)
 	})
 
 	it('a folder that is a link, and heads under another session’s name, are told', async () => {

@@ -112,11 +112,58 @@ describe('files/atomic', () => {
 		expect((await lock(path, 1, { ...unclear, alive: async () => false })).held).to.equal(true)
 	})
 
-	it('a torn lock file counts as held until it is old', async () => {
+	it('a lock file without a holder (torn, empty, of any bytes) counts as held for a moment only', async () => {
 		const path = join(dir, 'lock')
-		await fs.writeFile(path, '{"pid":')
-		expect(await lock(path, 1)).to.deep.equal({ held: false, holder: null })
-		await fs.utimes(path, 1, 1)
+		for (const text of ['{"pid":', '', '\0\0\0', '[]']) {
+			await fs.writeFile(path, text)
+			expect(await lock(path, 1), text).to.deep.equal({ held: false, holder: null })
+			const then = Date.now() / 1000 - 5
+			await fs.utimes(path, then, then)
+			const taken = await lock(path, 1)
+			expect(taken.held, text).to.equal(true)
+			await (taken as Extract<Lock, { held: true }>).release()
+			expect(await fs.readdir(dir), text).to.deep.equal([])
+		}
+		// Not to be read, as another user's is: that one may be held, and waits a minute.
+		await fs.mkdir(join(dir, 'target'))
+		await fs.symlink(join(dir, 'target'), path)
+		const age = async (seconds: number) => fs.lutimes(path, Date.now() / 1000 - seconds, Date.now() / 1000 - seconds)
+		await age(5)
+		expect((await lock(path, 1)).held).to.equal(false)
+		await age(90)
 		expect((await lock(path, 1)).held).to.equal(true)
+	})
+
+	it('a disk that takes nothing leaves no lock, and no guard of a takeover', async () => {
+		const module = new URL('../../../src/engine/files/atomic.ts', import.meta.url).href
+		const free = join(dir, 'free.lock')
+		const torn = join(dir, 'torn.lock')
+		await fs.writeFile(torn, '')
+		await fs.utimes(torn, 1, 1)
+		const code = `const { lock } = await import(${JSON.stringify(module)})
+const said = []
+for (const path of ${JSON.stringify([free, torn])}) said.push(await lock(path, 1).then(({ held }) => held, (error) => error.code))
+console.log(JSON.stringify(said))`
+		// No file of this process may get a byte: the same as a full disk, but for the error's name.
+		const args = [
+			'-c',
+			'ulimit -f 0; exec "$@"',
+			'sh',
+			process.execPath,
+			'--import',
+			'tsx',
+			'--input-type=module',
+			'-e',
+			code,
+		]
+		const child = spawn('sh', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+		let said = ''
+		child.stdout.on('data', (chunk) => {
+			said += chunk
+		})
+		await new Promise((done) => child.once('close', done))
+		expect(JSON.parse(said)).to.deep.equal(['EFBIG', 'EFBIG'])
+		expect(await fs.readdir(dir)).to.deep.equal(['torn.lock'])
+		for (const path of [free, torn]) expect((await lock(path, 1)).held, path).to.equal(true)
 	})
 })
