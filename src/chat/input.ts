@@ -36,7 +36,7 @@ export class Input {
 	private queued: string[] = []
 	private ahead = ''
 	private ended = false
-	private editor: { rl: Interface; feed: PassThrough } | null = null
+	private editor: { rl: Interface; feed: PassThrough; ended(): void } | null = null
 	/** Who gets typed text now. */
 	private sink: (text: string, pasted: boolean) => void
 	private interrupt: () => void
@@ -283,7 +283,6 @@ export class Input {
 					}
 				: {}),
 		})
-		this.editor = { rl, feed }
 		return new Promise((done) => {
 			const settle = (line: Line) => {
 				this.free()
@@ -297,8 +296,10 @@ export class Input {
 				}
 				settle({ type: 'line', text })
 			})
-			// Ctrl-D on an empty line.
-			rl.on('close', () => settle({ type: 'end' }))
+			// Ctrl-D on an empty line. Of the listeners only this one goes before the close: readline's own take its marks off the terminal.
+			const ended = () => settle({ type: 'end' })
+			rl.on('close', ended)
+			this.editor = { rl, feed, ended }
 			this.interrupt = () => {
 				const empty = rl.line === ''
 				if (empty) return settle({ type: 'interrupt' })
@@ -326,7 +327,7 @@ export class Input {
 		const editor = this.editor
 		if (!editor) return
 		this.editor = null
-		editor.rl.removeAllListeners('close')
+		editor.rl.off('close', editor.ended)
 		editor.rl.close()
 		editor.feed.destroy()
 	}

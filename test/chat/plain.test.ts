@@ -104,6 +104,19 @@ describe('the plain chat', () => {
 		expect(io.out.text).to.include('Garuda 0.1.0').and.to.include('fake/one')
 	})
 
+	it('many prompts leave no listener on the terminal', async () => {
+		const { io, done, line } = start(answers)
+		const most: number[] = []
+		for (let n = 1; n <= 14; n++) {
+			await line(`number ${n}`)
+			await io.sees(`you said number ${n}`)
+			most.push(io.out.listenerCount('resize'))
+		}
+		expect(Math.max(...most)).to.be.at.most(most[0]! + 1)
+		await line('/exit')
+		expect(await done).to.equal(0)
+	})
+
 	it('T01 the modes are off after /exit, Ctrl-D, Ctrl-C twice, TERM, HUP and a crash', async () => {
 		const ends: [string, number, (run: Running) => Promise<void> | void][] = [
 			['/exit', 0, ({ line }) => line('/exit')],
