@@ -260,13 +260,13 @@ export class JsonMessages {
 
 	private toolResult(event: Extract<AgentEvent, { type: 'tool_result' }>): string {
 		let out = ''
-		if (event.status === 'denied')
+		if (event.status === 'denied' || event.denied !== undefined)
 			out = this.message({
 				type: 'system',
 				subtype: 'permission_denied',
 				tool_name: event.name,
 				tool_use_id: event.callId,
-				message: event.text,
+				message: event.denied === undefined ? event.text : `Denied: ${event.denied}`,
 				session_id: this.id,
 			})
 		const failed = event.status === 'ok' ? {} : { is_error: true }

@@ -228,14 +228,14 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 		)
 		for (const [i, outcome] of outcomes.entries()) {
 			const call = calls[i]!
-			if (outcome.status === 'denied') {
+			if (outcome.denied !== undefined && outcome.status !== 'cancelled') {
 				denials.set(`${outcome.key}\n${call.id}`, {
 					callId: call.id,
 					tool: outcome.name,
 					input: call.input,
 					reason: outcome.denied ?? '',
 				})
-				if (watch.deniedCall(outcome.name, call.input) === 'stop') verdict = 'stop'
+				if (outcome.status === 'denied' && watch.deniedCall(outcome.name, call.input) === 'stop') verdict = 'stop'
 			} else if (outcome.status === 'ok') {
 				watch.allowedCall()
 				for (const key of denials.keys()) if (key.startsWith(`${outcome.key}\n`)) denials.delete(key)

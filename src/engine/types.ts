@@ -197,7 +197,16 @@ export type AgentEvent =
 	| { type: 'tool_call'; callId: string; name: string; input: Record<string, unknown>; info: CallInfo }
 	/** Empty text: it is allowed and begins. With a carriage return in front: a line that is not at its end yet; the next text replaces it. */
 	| { type: 'tool_progress'; callId: string; text: string }
-	| { type: 'tool_result'; callId: string; name: string; status: CallStatus; text: string; data?: Json }
+	/** `denied`: it ran, and something that it wanted besides was denied, with the reason. */
+	| {
+			type: 'tool_result'
+			callId: string
+			name: string
+			status: CallStatus
+			text: string
+			data?: Json
+			denied?: string
+	  }
 	| { type: 'server_tool'; id: string; name: string; input?: Json; result?: Json }
 	| { type: 'notice'; level: 'info' | 'warning'; text: string }
 	| { type: 'model_retry'; attempt: number; of: number; delayMs: number; reason: string; void: boolean }

@@ -92,6 +92,27 @@ describe('exit codes', function () {
 		expect(readdirSync(at.root)).to.not.include('.garuda')
 	})
 
+	it('J03 3 when what a running call wanted was denied: to leave the sandbox, to reach a host; said in every form', async () => {
+		const calls = [
+			{ name: 'bash', input: { command: 'echo > /usr/share/garuda-not-there' } },
+			{ name: 'web_fetch', input: { url: 'https://a.invalid/page' } },
+		]
+		const steps = [{ calls }, { text: 'It went another way.' }]
+		const plain = await garuda(place(), ['-p', 'x'], { script: { steps } })
+		expect([plain.code, plain.stdout]).to.deep.equal([3, 'It went another way.\n'])
+		expect(plain.stderr).to.include('denied: bash').and.include('denied: web_fetch')
+		const json = await garuda(place(), ['-p', 'x', '--output-format', 'json'], { script: { steps } })
+		const denials = JSON.parse(json.stdout).permission_denials
+		expect(denials.map((one: { tool_name: string }) => one.tool_name)).to.deep.equal(['bash', 'web_fetch'])
+		const stream = await garuda(place(), ['-p', 'x', '--output-format', 'stream-json', '--verbose'], {
+			script: { steps },
+		})
+		expect(stream.stdout.match(/"permission_denied"/g)).to.have.length(2)
+		// What was not asked for anything more is no denial.
+		const missing = { steps: [{ calls: [{ name: 'bash', input: { command: 'ls /no/such' } }] }, { text: 'x' }] }
+		expect((await garuda(place(), ['-p', 'x'], { script: missing })).code).to.equal(0)
+	})
+
 	it('J03 3 when a call was denied and never allowed later; 0 when a narrower one then did it', async () => {
 		const write = { name: 'write_file', input: { path: 'b.txt', content: 'x\n' } }
 		const script = { steps: [{ calls: [write] }, { text: 'I could not.' }] }

@@ -34,7 +34,7 @@ export interface Outcome {
 	/** The resolved tool's name. */
 	name: string
 	key: string
-	/** Why it was denied, for the turn's list. */
+	/** Why it was denied, or what it wanted besides was, for the turn's list. A result that is not `denied` may have it too. */
 	denied?: string
 	/** Pictures of a good result: checked by the tool, for text is cleaned and redacted here, a picture is not. */
 	images?: Image[]
@@ -177,7 +177,16 @@ export function createGate(deps: GateDeps): Gate {
 			clip(deps.redactor.redact(outcome.fenced ? outcome.text : clean(outcome.text)), deps.limits.resultChars + 2000) ||
 			'(no output)'
 		const { status, name, data } = outcome
-		deps.emit({ type: 'tool_result', callId: call.id, name, status, text, ...(data === undefined ? {} : { data }) })
+		const denied = status !== 'denied' && outcome.denied !== undefined ? { denied: outcome.denied } : {}
+		deps.emit({
+			type: 'tool_result',
+			callId: call.id,
+			name,
+			status,
+			text,
+			...(data === undefined ? {} : { data }),
+			...denied,
+		})
 		return { ...outcome, text }
 	}
 
@@ -213,6 +222,8 @@ export function createGate(deps: GateDeps): Gate {
 		const mode = deps.mode()
 		let info: CallInfo | undefined
 		let cancelTurn = false
+		/** The last no to what the running call wanted besides; a later yes to the same takes it back. */
+		const refused = new Map<string, string>()
 		const ctx: ToolContext = {
 			callId: call.id,
 			root: deps.root,
@@ -231,6 +242,9 @@ export function createGate(deps: GateDeps): Gate {
 				if (!info) return { allowed: false, reason: 'A plan may not ask for more.' }
 				const verdict = await pass(tool, call, info, effect, mode, signal)
 				if (verdict.cancel) cancelTurn = true
+				const wanted = sessionKey(info, effect)
+				if (verdict.allowed) refused.delete(wanted)
+				else refused.set(wanted, verdict.reason)
 				return { allowed: verdict.allowed, reason: verdict.allowed ? '' : denialText(verdict.reason, verdict.note) }
 			},
 		}
@@ -266,14 +280,25 @@ export function createGate(deps: GateDeps): Gate {
 			const status = signal.aborted && result.status === 'failed' ? 'cancelled' : result.status
 			const data = result.data === undefined ? {} : { data: result.data }
 			const fenced = result.fenced ? { fenced: true as const } : {}
+			const denied = refused.size > 0 ? { denied: [...refused.values()].join('; ') } : {}
 			const images = status === 'ok' && result.images?.length ? { images: result.images.map(named) } : {}
 			return finish(
-				{ ...base, status, text: result.text, ...data, ...fenced, ...images, ...(cancelTurn ? { cancelTurn } : {}) },
+				{
+					...base,
+					status,
+					text: result.text,
+					...data,
+					...fenced,
+					...images,
+					...denied,
+					...(cancelTurn ? { cancelTurn } : {}),
+				},
 				call,
 			)
 		} catch (error) {
 			if (signal.aborted) return finish({ ...base, status: 'cancelled', text: 'Stopped by the user.' }, call)
-			return finish({ ...base, status: 'failed', text: fault(error) }, call)
+			const denied = refused.size > 0 ? { denied: [...refused.values()].join('; ') } : {}
+			return finish({ ...base, ...denied, status: 'failed', text: fault(error) }, call)
 		}
 	}
 

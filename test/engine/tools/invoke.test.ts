@@ -92,6 +92,30 @@ function make(o: {
 }
 
 describe('the gate', () => {
+	it('a no to what a running call wants besides is told with its result, unless a later yes took it back', async () => {
+		const wants = { type: 'reach_host', host: 'a.example', port: 443 } as const
+		const answers: Answer['choice'][] = []
+		const call = (choices: Answer['choice'][]) => {
+			answers.splice(0, answers.length, ...choices)
+			const made = make({
+				decide: (_, effect) => ({ decision: effect ? 'ask' : 'allow' }),
+				answer: () => ({ choice: answers.shift()! }),
+				run: async (_, ctx) => {
+					for (let n = choices.length; n > 0; n--) await ctx.request(wants)
+					return 'it went on'
+				},
+			})
+			return made.invoke('read_file').then((outcome) => ({ outcome, made }))
+		}
+		const no = await call(['deny'])
+		expect([no.outcome.status, no.outcome.denied]).to.deep.equal(['ok', 'the answer was no'])
+		expect(only(no.made.events, 'tool_result')[0]).to.include({ status: 'ok', denied: 'the answer was no' })
+		expect((await call(['deny', 'once'])).outcome).to.not.have.property('denied')
+		const yes = await call(['once'])
+		expect(yes.outcome).to.not.have.property('denied')
+		expect(only(yes.made.events, 'tool_result')[0]).to.not.have.property('denied')
+	})
+
 	it('pictures go with a good result alone; their label is redacted, they are not', async () => {
 		const image = { mime: 'image/png', data: 'c2VjcmV0', width: 1, height: 1, label: 'c2VjcmV0.png' } as const
 		const allow = () => ({ decision: 'allow' }) as const
