@@ -366,6 +366,8 @@ describe('permission: commands inside commands', () => {
 			["env -S 'gaa;b c'", 'gaa;b|c'],
 			[`env -S 'gaa "b c;d" e'`, 'gaa|b c;d|e'],
 			[`env -S "gaa 'b c' d"`, 'gaa|b c|d'],
+			// No shell could read this one.
+			[`env -S 'gaa (x "b c" e'`, 'gaa|(x|b c|e'],
 			[String.raw`env -S "gaa 'b\'c d' e"`, "gaa|b'c d|e"],
 			["env -S'gaa x' y", 'gaa|x|y'],
 			["env -iS 'gaa x' y", 'gaa|x|y'],
