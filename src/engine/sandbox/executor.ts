@@ -300,7 +300,11 @@ const runBubblewrap = async (
 	joined: Joined | undefined,
 ): Promise<RunResult> => {
 	const releases: (() => void)[] = []
-	const hold = (wanted: Placeholder[]) => releases.push(settings.placeholders.hold(wanted))
+	const hold = (wanted: Placeholder[]) => {
+		const shut: string[] = []
+		releases.push(settings.placeholders.hold(wanted, (folder) => shut.push(folder)))
+		return shut
+	}
 	try {
 		return await runHolding(settings, spec, signal, pipes, waiting, joined, hold)
 	} finally {
@@ -315,7 +319,7 @@ const runHolding = async (
 	pipes: Pipes,
 	waiting: (prefix: string[]) => Standby,
 	joined: Joined | undefined,
-	hold: (wanted: Placeholder[]) => void,
+	hold: (wanted: Placeholder[]) => string[],
 ): Promise<RunResult> => {
 	const prefix = joined?.prefix ?? []
 	const standby = waiting(prefix)
@@ -368,6 +372,7 @@ const runHolding = async (
 		}
 		const result = toResult(outcome, end)
 		const notes = [...(staging?.notes(`${outcome.output}${outcome.stderr}`) ?? [])]
+		if (policy.shut?.length) notes.push(shutNote(policy.shut))
 		if (outcome.stopped) notes.push(`[note: ended by Garuda: ${outcome.stopped}]`)
 		// Out of effect first, then the look at what is left.
 		const moved = readOnly ? [] : planted(policy, settings.home)
@@ -386,6 +391,9 @@ const runHolding = async (
 		return staged
 	}
 }
+
+const shutNote = (folders: string[]): string =>
+	`[note: the disk is full or takes no new file: ${folders.slice(0, 5).join(', ')} ${folders.length === 1 ? 'was' : 'were'} read-only while this command ran. When there is room, git can write there again.]`
 
 // ---------------------------------------------------------------- host
 

@@ -41,6 +41,8 @@ export interface Policy extends Layer {
 	absentIncludes: string[]
 	/** Names in the home that hold secrets or are obeyed at the next login, do not exist, and could be made by this command. */
 	absentHome: string[]
+	/** Git folders that are read-only as a whole, for the disk did not take what would keep single names in them from being made. */
+	shut?: string[]
 	/** Bytes of each private folder. */
 	tmpBytes: number
 	cwd: string
@@ -74,8 +76,8 @@ export interface PolicyBuilder {
 	/** Git folders of the roots' repositories, inside and outside the roots, as of the last command. */
 	gitFolders(): string[]
 	/**
-	 * `hold` makes placeholders before the mounts are decided; without it, names that a git folder lacks can be made.
-	 * `nested`: git folders below the roots, from the watch; `sockets`: sockets found there.
+	 * `hold` makes placeholders first, and gives the folders that must be read-only because it could not; without it, names that
+	 * a git folder lacks can be made. `nested`: git folders below the roots, from the watch; `sockets`: sockets found there.
 	 */
 	build(spec: {
 		cwd: string
@@ -84,7 +86,7 @@ export interface PolicyBuilder {
 		nested: string[]
 		sockets: string[]
 		network?: boolean
-		hold?: (wanted: Placeholder[]) => void
+		hold?: (wanted: Placeholder[]) => string[] | undefined
 	}): Policy
 }
 
@@ -167,13 +169,14 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 
 			const layer: Layer = { pins: [], protect: [], masks: [] }
 			const absentHome = readOnly ? [] : absentNames(home, mounts)
+			const shut = new Set<string>()
 			if (!readOnly) {
 				const inner = nested.slice(0, maxNested).map((path) => nestedParts(path, config))
 				// A planted link among the parents would have the placeholder made outside.
 				const missing = [...repositories, ...inner]
 					.flatMap((parts) => parts.missing)
 					.filter(({ path }) => writableIn(mounts, path) && real(dirname(path)) === dirname(path))
-				hold?.(missing)
+				for (const folder of hold?.(missing) ?? []) shut.add(folder)
 				const wanted = [
 					...[...repositories, ...inner].flatMap(({ protect }) => protect),
 					...missing.map(({ path }) => path),
@@ -205,6 +208,7 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 				...roots.map((root) => join(root, '.garuda/sessions')).filter((path) => real(path) === path),
 			])
 				hide(path)
+			layer.protect.push(...shut)
 			return {
 				procHidden: hiddenProc,
 				...arrange(mounts, layer, own, tmp),
@@ -213,6 +217,7 @@ export const createPolicyBuilder = (options: PolicyOptions): PolicyBuilder => {
 					? []
 					: repositories.flatMap((parts) => parts.absentIncludes).filter((path) => writableIn(mounts, path)),
 				absentHome,
+				shut: [...shut],
 				emptyFile: options.emptyFile,
 				emptyFolder: options.emptyFolder,
 				tmpBytes: options.tmpBytes,

@@ -214,8 +214,11 @@ export const createWatch = (
 				if (old?.mark === sight.mark || !recent) continue
 				if (sight.what === 'commondir') {
 					// No tool makes one in a main git folder; with it the next git command on the host obeys another folder.
+					const empty = smallFile(path, 0) === ''
 					rmSync(path, { recursive: true, force: true })
 					last.delete(path)
+					// One of no bytes names no configuration: a mount point left it, or a full disk.
+					if (empty) continue
 					lines.push(`${path} (removed: it would make git use another configuration)`)
 				} else lines.push(sight.what === '' ? path : `${path} (${sight.what})`)
 			}
