@@ -289,7 +289,7 @@ const scope = (root: string): Place[] => [
 		find: [conditions],
 	},
 	{ file: 'web/target.ts', tests: ['engine/web/target', 'engine/web/fetch'], find: [conditions] },
-	{ file: 'sandbox/programs.ts', tests: [...git, 'engine/sandbox/choose'], find: [conditions] },
+	{ file: 'sandbox/programs.ts', tests: ['engine/sandbox/programs', 'engine/sandbox/git-asked'], find: [conditions] },
 	{
 		file: 'sandbox/seatbelt.ts',
 		tests: ['engine/sandbox/seatbelt', 'engine/sandbox/choose'],

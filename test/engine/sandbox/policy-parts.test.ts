@@ -9,6 +9,7 @@ import {
 	rmSync,
 	symlinkSync,
 	unlinkSync,
+	utimesSync,
 	writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
@@ -115,6 +116,24 @@ describe('sandbox: placeholders', () => {
 		const { ino } = lstatSync(empty)
 		new Placeholders(own).hold([{ path: empty, text: '' }])
 		expect(lstatSync(empty).ino).to.equal(ino)
+	})
+
+	it('what a kill left beside it is swept when it is old and small, and nothing else', () => {
+		const names = {
+			left: '.commondir.0123456789ab.garuda-tmp',
+			young: '.commondir.0123456789ac.garuda-tmp',
+			large: '.commondir.0123456789ad.garuda-tmp',
+			other: '.commondir.0123456789ae.tmp',
+		}
+		for (const [kind, name] of Object.entries(names)) {
+			const path = join(dir, 'git', name)
+			writeFileSync(path, kind === 'large' ? 'x'.repeat(17) : '.')
+			if (kind !== 'young') utimesSync(path, Date.now() / 1000 - 600, Date.now() / 1000 - 600)
+		}
+		new Placeholders(own).hold(wanted())()
+		expect(
+			Object.entries(names).flatMap(([kind, name]) => (existsSync(join(dir, 'git', name)) ? [kind] : [])),
+		).to.deep.equal(['young', 'large', 'other'])
 	})
 
 	it('in a folder of somebody else’s it belongs to them', function () {
