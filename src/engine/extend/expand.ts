@@ -1,5 +1,5 @@
 // A command file's text with the arguments of one run: pieces in order, in one pass. What they mean is the engine's to do.
-import { UserError } from '../errors.ts'
+import { inShell } from './shell-span.ts'
 
 export type Piece =
 	/** Of the file; mentions in it are looked for. */
@@ -73,8 +73,10 @@ function expandProse(text: string, values: Values, pieces: Piece[]): void {
 		put({ type: 'text', text: text.slice(at, hit.index) })
 		at = hit.index + hit[0].length
 		const { comment, code, kept, shell, program, slashes } = hit.groups!
-		if (shell !== undefined && shell.trim() !== '') put({ type: 'shell', command: inShell(shell.trim(), values) })
-		else if (slashes !== undefined) {
+		if (shell !== undefined && shell.trim() !== '') {
+			const command = inShell(shell.trim(), shellName, (which) => take(which, values, false))
+			put({ type: 'shell', command })
+		} else if (slashes !== undefined) {
 			const value = take(hit[0].slice(slashes.length + 1), values, slashes.length % 2 === 1)
 			if (value === null) put({ type: 'text', text: escaped(hit[0], slashes.length) })
 			else {
@@ -129,56 +131,3 @@ function* fences(body: string): Iterable<{ fenced: boolean; text: string }> {
 	}
 	if (text !== '') yield { fenced: fence !== '', text }
 }
-
-// ---------------------------------------------------------------- shell
-
-const unsafeOutside = /^(?:<<(?!<)|\(\(|\$\[|\[\[|\$['"]|`|\$\{)/
-const unsafeInside = /^(?:\$[({[]|`)/
-
-/**
- * A span's command with the arguments as data: outside of quotes each is one quoted word, inside double quotes it is escaped, inside
- * single quotes nothing is a placeholder, as in a shell. Where it cannot be told which of these holds (a substitution in
- * double quotes, arithmetic, a here-document) a span with a placeholder is refused: UserError.
- */
-function inShell(command: string, values: Values): string {
-	let quote = ''
-	let out = ''
-	let unsafe = ''
-	let replaced = false
-	for (let at = 0; at < command.length; ) {
-		const rest = command.slice(at)
-		const char = rest[0]!
-		if (quote === "'") {
-			if (char === "'") quote = ''
-			out += char
-			at++
-			continue
-		}
-		unsafe ||= (quote === '' ? unsafeOutside : unsafeInside).exec(rest)?.[0] ?? ''
-		if (quote === '' && char === '[' && /\w$/.test(out)) unsafe ||= 'an index [ ]'
-		// A line break in an argument would end the comment.
-		if (quote === '' && char === '#' && /(?:^|[\s;&|()<>])$/.test(out)) unsafe ||= 'a comment #'
-		// `<<<` takes a word as any other.
-		const raw = char === '\\' ? rest.slice(0, 2) : rest.startsWith('<<<') ? '<<<' : ''
-		const found = raw === '' ? shellName.exec(rest)?.[1] : undefined
-		const value = found === undefined ? null : take(found, values, false)
-		if (found !== undefined && value !== null) {
-			replaced = true
-			out += quote === '' ? (value === '' ? '' : quoted(value)) : value.replace(/[\\"$`]/g, '\\$&')
-			at += found.length + 1
-			continue
-		}
-		if (char === '"') quote = quote === '' ? '"' : ''
-		else if (char === "'" && quote === '') quote = "'"
-		out += raw || char
-		at += raw.length || 1
-	}
-	if (replaced && unsafe !== '')
-		throw new UserError(
-			`An argument cannot be passed safely in !\`${command}\`: it holds ${unsafe}.`,
-			'Put what it does into a script that takes the argument, or leave the placeholder out of this span.',
-		)
-	return out
-}
-
-const quoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`

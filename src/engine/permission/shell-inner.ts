@@ -27,7 +27,8 @@ const runners: Record<string, string[]> = {
 	devbox: ['run'],
 }
 
-const interpreters = /^(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|osascript|Rscript)[\d.]*$/
+/** Programs that run a language of their own, by base name. */
+export const interpreters = /^(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|osascript|Rscript)[\d.]*$/
 
 /** What `words` may start. Over-reads rather than misses: it feeds deny rules and doubts, never an allowance. */
 export function innerOf(words: readonly string[]): Inner[] {
