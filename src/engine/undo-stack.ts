@@ -4,7 +4,7 @@ import { messageOf } from './errors.ts'
 import type { History } from './history.ts'
 import type { Clock, SessionRecord, Snapshots } from './ports.ts'
 import { messagesBefore, type Turnmark } from './session/resume.ts'
-import type { GarudaSnapshots } from './session/snapshots.ts'
+import type { GarudaSnapshots, Restored, RestoreLimit } from './session/snapshots.ts'
 import { oneLine } from './text.ts'
 import type { CallInfo, Message } from './types.ts'
 
@@ -154,8 +154,9 @@ export class UndoStack {
 			mark.to = now.id
 			await this.record(mark.turn, now)
 		}
-		const moved = await this.moveFiles(mark.from, mark.to)
+		const moved = await this.moveFiles(mark.from, mark.to, limitOf(mark))
 		if ('conflicts' in moved) return moved
+		if (mark.brokenAt !== undefined) mark.only ??= new Set(moved.restored)
 		const { history } = this.d
 		this.undone.push({ mark, messages: history.messages })
 		history.replace(messagesBefore(mark))
@@ -170,7 +171,7 @@ export class UndoStack {
 		if (!entry) return no('There is nothing to redo.')
 		const { mark } = entry
 		if (mark.blocked) return no(`Turn ${mark.turn} cannot be redone: ${mark.blocked}.`)
-		const moved = await this.moveFiles(mark.to, mark.from)
+		const moved = await this.moveFiles(mark.to, mark.from, limitOf(mark))
 		if ('conflicts' in moved) return moved
 		const { history } = this.d
 		mark.base = history.messages
@@ -200,12 +201,13 @@ export class UndoStack {
 	private async moveFiles(
 		to: string | null,
 		from: string | null,
-	): Promise<{ restored: string[]; left?: string[] } | UndoResult> {
+		limit: RestoreLimit,
+	): Promise<Omit<Restored, 'conflicts'> | UndoResult> {
 		if (to === null && from === null) return { restored: [] }
 		if (to === null || from === null || !this.d.snapshots)
 			return no('No snapshot of that turn was kept, so its files cannot be put back.')
-		const { restored, conflicts, left } = await this.d.snapshots.restore(to, from)
-		if (conflicts.length === 0) return { restored, ...(left ? { left } : {}) }
+		const { conflicts, ...moved } = await this.d.snapshots.restore(to, from, limit)
+		if (conflicts.length === 0) return moved
 		const names = conflicts.slice(0, 10).map((path) => oneLine(path, 200))
 		const them = conflicts.length === 1 ? 'it' : 'them'
 		const message = `Nothing was put back: ${names.join(', ')} changed since that turn. Save or revert ${them} first.`
@@ -221,6 +223,13 @@ export class UndoStack {
 	}
 }
 
+/** From its last record to the end of the write that was under way. */
+const slackMs = 1000
+
+/** What undo may touch of a turn that a crash broke off: what its user did afterwards is not the turn's. */
+const limitOf = ({ brokenAt, only }: Turnmark): RestoreLimit =>
+	brokenAt === undefined ? {} : only ? { only } : { before: brokenAt + slackMs }
+
 const no = (message: string): UndoResult => ({ done: false, restored: [], conflicts: [], message })
 
 /** Whether the turn's messages hold calls of tools; of a compacted conversation too, for the mark keeps the messages. */
@@ -230,7 +239,7 @@ const calledTools = ({ base, messages }: Turnmark): boolean =>
 const done = (
 	verb: string,
 	mark: Turnmark,
-	{ restored, left = [] }: { restored: string[]; left?: string[] },
+	{ restored, left = [], later = [] }: Omit<Restored, 'conflicts'>,
 	uncovered: string,
 ): UndoResult => {
 	const none = mark.from === null && mark.to === null
@@ -244,10 +253,13 @@ const done = (
 			: restored.length === 1
 				? '1 file put back'
 				: `${restored.length} files put back`
-	const names = left.slice(0, 5).map((path) => oneLine(path, 200))
-	const more = left.length > names.length ? ` and ${left.length - names.length} more` : ''
-	const stays = left.length > 0 ? `still there (made and put under ignore by it): ${names.join(', ')}${more}` : ''
-	const words = [count, uncovered, stays].filter((text) => text !== '').join('; ')
+	const named = (paths: readonly string[]): string => {
+		const names = paths.slice(0, 5).map((path) => oneLine(path, 200))
+		return `${names.join(', ')}${paths.length > names.length ? ` and ${paths.length - names.length} more` : ''}`
+	}
+	const stays = left.length > 0 ? `still there (made and put under ignore by it): ${named(left)}` : ''
+	const after = later.length > 0 ? `left as it is, for it changed after the turn was broken off: ${named(later)}` : ''
+	const words = [count, uncovered, stays, after].filter((text) => text !== '').join('; ')
 	const message = `${verb} turn ${mark.turn} ("${oneLine(mark.prompt, 60)}"): ${words}.`
 	return { done: true, restored, conflicts: [], prompt: mark.prompt, message }
 }

@@ -1,7 +1,7 @@
 // kill -9 at any moment of a working turn: the session resumes, files are whole, nothing runs on, undo works.
 // GARUDA_KILLS=200 for the long run, GARUDA_SEED=n for other moments; 10 in check.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -313,6 +313,65 @@ describe('kill -9', function () {
 				}
 				expect(hit, 'at least one kill came').to.be.above(0)
 			})
+	})
+
+	it('what the user did after the kill is not the turn’s: undo leaves it and names it, redo and undo again too', async () => {
+		const at = place({ 'a.txt': 'old\n', 'other.txt': 'theirs\n', '.gitignore': '.garuda/\n' })
+		const id = uuid(3000)
+		const edit = { path: 'a.txt', old_string: 'old', new_string: 'new' }
+		const script = {
+			steps: [
+				{ calls: [{ name: 'read_file', input: { path: 'a.txt' } }] },
+				{ calls: [{ name: 'edit_file', input: edit }] },
+				{ calls: [{ name: 'bash', input: { command: 'echo made > made.txt; sleep 88.76' } }] },
+			],
+		}
+		const running = start(at, args(id), { script })
+		const file = (name: string) => join(at.root, name)
+		await until(
+			() => existsSync(file('made.txt')),
+			() => 'the command did not begin',
+		)
+		running.child.kill('SIGKILL')
+		await running.done
+		await new Promise((done) => setTimeout(done, 1500))
+		writeFileSync(file('mine.txt'), 'mine\n')
+		writeFileSync(file('other.txt'), 'mine too\n')
+		git(at.root, 'add', 'mine.txt', 'other.txt')
+		git(at.root, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'mine')
+		const { createEngine, scriptedFromFile } = await engine()
+		const env = environment(at, { script: { steps: [{ text: 'Went on.' }] } })
+		const made = createEngine({
+			root: at.root,
+			home: at.home,
+			env,
+			model: 'scripted',
+			hostname: hostname(),
+			uid: process.getuid!(),
+			approver: { ask: async () => ({ choice: 'deny' }) },
+			clients: { scripted: () => scriptedFromFile(env.GARUDA_MODEL_SCRIPT!) },
+		})
+		try {
+			const session = await made.open({ resume: id })
+			const read = (name: string) => (existsSync(file(name)) ? readFileSync(file(name), 'utf8') : null)
+			const mine = () => expect([read('mine.txt'), read('other.txt')]).to.deep.equal(['mine\n', 'mine too\n'])
+			const undone = await session.undo()
+			expect(undone.done, undone.message).to.equal(true)
+			expect(undone.message).to.match(/left as it is, for it changed after the turn was broken off: .*mine\.txt/)
+			expect([read('a.txt'), undone.restored]).to.deep.equal(['old\n', undone.restored])
+			expect(undone.restored).to.include('a.txt').and.not.include('mine.txt').and.not.include('other.txt')
+			mine()
+			expect((await session.redo()).done).to.equal(true)
+			expect(read('a.txt')).to.equal('new\n')
+			mine()
+			writeFileSync(file('later.txt'), 'later\n')
+			const again = await session.undo()
+			expect([again.done, read('a.txt'), read('later.txt')]).to.deep.equal([true, 'old\n', 'later\n'])
+			mine()
+			await session.close()
+		} finally {
+			await made.close()
+		}
 	})
 
 	it('N01 in the middle of git’s part of a snapshot: the stale lock does not stop the next turn', async () => {

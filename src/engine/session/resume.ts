@@ -20,6 +20,10 @@ export interface Turnmark {
 	ended: string | null
 	/** Why this turn must not be undone or redone. */
 	blocked?: string
+	/** A turn that was broken off by a crash: when its last record was written, in milliseconds. What changed later is not its own. */
+	brokenAt?: number
+	/** Of such a turn: the files that undo put back once; undo and redo touch no others. */
+	only?: ReadonlySet<string>
 }
 
 export interface Rebuilt {
@@ -87,7 +91,16 @@ export function beginRebuild(): { add(record: SessionRecord | Damaged): void; re
 		block(what)
 	}
 
+	/** Of the last record of a running turn. */
+	let lastTime = 0
+	const breakOff = (): void => {
+		const mark = turns.at(-1)
+		if (running && mark && mark.ended === null) mark.brokenAt ??= lastTime
+	}
+
 	function add(record: SessionRecord | Damaged): void {
+		if (record.type === 'resume' || (record.type === 'user' && record.prompt !== '')) breakOff()
+		if ('time' in record && typeof record.time === 'number') lastTime = Math.max(lastTime, record.time)
 		switch (record.type) {
 			case 'damaged':
 				// What stood there may have been an undo or a snapshot: no turn before it can be undone with certainty.
@@ -196,20 +209,23 @@ export function beginRebuild(): { add(record: SessionRecord | Damaged): void; re
 
 	return {
 		add,
-		result: () => ({
-			messages,
-			turns,
-			undone,
-			undoneMessages,
-			title: title ?? (firstPrompt === null ? null : titleOf(firstPrompt)),
-			mode,
-			model,
-			...(effort === undefined ? {} : { effort }),
-			usage: addUsage(usage, openUsage),
-			stoppedMidway: running,
-			problems,
-			nextTurn: count + 1,
-		}),
+		result: () => {
+			breakOff()
+			return {
+				messages,
+				turns,
+				undone,
+				undoneMessages,
+				title: title ?? (firstPrompt === null ? null : titleOf(firstPrompt)),
+				mode,
+				model,
+				...(effort === undefined ? {} : { effort }),
+				usage: addUsage(usage, openUsage),
+				stoppedMidway: running,
+				problems,
+				nextTurn: count + 1,
+			}
+		},
 	}
 }
 

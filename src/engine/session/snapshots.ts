@@ -1,6 +1,6 @@
 // Undo's memory: the project's files before and after each turn. The gate waits for `take` before a turn's first change.
 import { promises as fs } from 'node:fs'
-import { isAbsolute, join, relative } from 'node:path'
+import { dirname, isAbsolute, join, relative } from 'node:path'
 import { messageOf, UserError } from '../errors.ts'
 import { wayHere } from '../files/open.ts'
 import type { Clock, Snapshots } from '../ports.ts'
@@ -9,6 +9,7 @@ import { oneLine } from '../text.ts'
 import { type RestoreOptions, restoreChanges } from './restore.ts'
 import { type CopyStore, createCopyStore, isCopyId } from './snapshot-copies.ts'
 import { diffText } from './snapshot-diff.ts'
+import type { Change } from './snapshot-files.ts'
 import { createGitStore, type GitStore, timeOfId } from './snapshot-git.ts'
 import { NoSnapshot } from './snapshot-look.ts'
 import { pruneSnapshots, timeIn } from './snapshot-prune.ts'
@@ -49,7 +50,22 @@ export interface GarudaSnapshots extends Snapshots {
 	 * Undo is `restore(from, to)`, redo `restore(to, from)`. All or nothing; UserError when a snapshot is gone. `left`: what the
 	 * turn made, put under ignore, and no snapshot could take in; it is still there.
 	 */
-	restore(from: string, to: string): Promise<{ restored: string[]; conflicts: string[]; left?: string[] }>
+	restore(from: string, to: string, limit?: RestoreLimit): Promise<Restored>
+}
+
+/** For a turn that was broken off, whose own changes nobody has told from later ones. */
+export interface RestoreLimit {
+	/** No other files. */
+	only?: ReadonlySet<string>
+	/** Milliseconds: what was touched after it stays and is named in `later`. */
+	before?: number
+}
+
+export interface Restored {
+	restored: string[]
+	conflicts: string[]
+	left?: string[]
+	later?: string[]
 }
 
 export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
@@ -151,10 +167,24 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 		return store
 	}
 
-	async function restore(
-		from: string,
-		to: string,
-	): Promise<{ restored: string[]; conflicts: string[]; left?: string[] }> {
+	/** Of changes, those whose files were last touched after a moment; of a file that is gone, its folder was. */
+	async function touchedAfter(changes: readonly Change[], moment: number): Promise<Set<string>> {
+		const later = new Set<string>()
+		for (const { path, to } of changes) {
+			let at = join(o.root, path)
+			let stats = await fs.lstat(at).catch(() => null)
+			const there = stats !== null && to !== null
+			while (!stats && at.length > o.root.length) {
+				at = dirname(at)
+				stats = await fs.lstat(at).catch(() => null)
+			}
+			const time = there ? Math.max(stats!.mtimeMs, stats!.ctimeMs) : (stats?.mtimeMs ?? Number.POSITIVE_INFINITY)
+			if (time > moment) later.add(path)
+		}
+		return later
+	}
+
+	async function restore(from: string, to: string, limit: RestoreLimit = {}): Promise<Restored> {
 		const store = await storeOf(from, to)
 		const options: RestoreOptions = {
 			root: o.root,
@@ -163,7 +193,11 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 			since: Math.min(timeOfId(from) || Number.POSITIVE_INFINITY, timeOfId(to) || Number.POSITIVE_INFINITY),
 			until: Math.max(timeIn(from), timeIn(to)),
 		}
-		const result = await restoreChanges(await store.diff(from, to), options)
+		const { only, before } = limit
+		const all = await store.diff(from, to)
+		const later = before === undefined ? null : await touchedAfter(all, before)
+		const changes = all.filter(({ path }) => (only?.has(path) ?? true) && !later?.has(path))
+		const result = { ...(await restoreChanges(changes, options)), ...(later?.size ? { later: [...later].sort() } : {}) }
 		const left: string[] = []
 		if (result.conflicts.length === 0 && 'left' in store)
 			for (const path of await store.left(to)) if (await isThere(join(o.root, path))) left.push(path)
@@ -174,7 +208,7 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 		onlyEdits: isCopyId,
 		take: (turn, signal) => serial(() => take(turn, signal)),
 		keep: (paths) => serial(() => keep(paths)),
-		restore: (from, to) => serial(() => restore(from, to)),
+		restore: (from, to, limit) => serial(() => restore(from, to, limit)),
 		diff: (from, to) =>
 			serial(async () => {
 				const store = await storeOf(from, to)
