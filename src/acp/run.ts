@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { ndJsonStream } from '@agentclientprotocol/sdk'
 import type { Effort, EngineOptions, Mode } from '../engine/index.ts'
-import { input } from './input.ts'
+import { input, maxMessage } from './input.ts'
 import { createServer } from './server.ts'
 import { createSignIn } from './sign-in.ts'
 import type { Out, ProtocolWrite } from './stdout.ts'
@@ -91,7 +91,12 @@ export async function run(o: RunInput): Promise<number> {
 
 	const output = new WritableStream<Uint8Array>({ write: (chunk) => write(chunk) })
 	const bytes = Readable.toWeb(process.stdin) as unknown as ReadableStream<Uint8Array>
-	const connection = server.app.connect(ndJsonStream(output, bytes.pipeThrough(input())))
+	const refuse = (id: string | number | null, size: number) => {
+		const message = `Invalid params: this message has ${size.toLocaleString('en')} bytes, more than the ${maxMessage >> 20} MiB that are read at once, and was left out. Send less at a time.`
+		write(Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message } })}\n`))
+	}
+	const messages = ndJsonStream(output, bytes.pipeThrough(input(refuse)), { maxMessageBytes: maxMessage + 1 })
+	const connection = server.app.connect(messages)
 	const why = await ended(connection.closed)
 	connection.close()
 	process.stdin.destroy()

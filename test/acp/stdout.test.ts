@@ -78,12 +78,17 @@ describe('acp: stdout', () => {
 })
 
 describe('acp: stdin', () => {
-	const pass = async (chunks: (string | Uint8Array)[]): Promise<string> => {
+	const pass = async (
+		chunks: (string | Uint8Array)[],
+		limit?: number,
+		refused: [string | number | null, number][] = [],
+	): Promise<string> => {
 		const bytes = chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
 		const from = Readable.toWeb(Readable.from(bytes, { objectMode: true })) as unknown as ReadableStream<Uint8Array>
 		let text = ''
 		const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-		for await (const chunk of from.pipeThrough(input()) as any) text += decoder.decode(chunk, { stream: true })
+		for await (const chunk of from.pipeThrough(input((...one) => refused.push(one), limit)) as any)
+			text += decoder.decode(chunk, { stream: true })
 		return text
 	}
 
@@ -103,6 +108,25 @@ describe('acp: stdin', () => {
 		const text = '\u001b]0;t\u0007{"a":"{x}"}\n\u001b[0m{"b":"\u001b"}\n'
 		for (let cut = 1; cut < text.length; cut++)
 			expect(await pass([text.slice(0, cut), text.slice(cut)])).to.equal('{"a":"{x}"}\n{"b":"\u001b"}\n')
+	})
+
+	it('a message that is too large does not pass; its id is told, wherever it stands, and the next one is read', async () => {
+		const big = 'x'.repeat(3000)
+		for (const [message, id] of [
+			[`{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":8,"t":"${big}"}}`, 7],
+			[`{"jsonrpc":"2.0","method":"id","id":"a\\"b","params":{"t":"${big}"}}`, 'a"b'],
+			[`{"method":"m","params":{"id":8,"t":"${big}"},"jsonrpc":"2.0","id":9}`, 9],
+			[`{"method":"m","params":{"t":"${big}"}, "id": 10 , "jsonrpc": "2.0"}`, 10],
+			[`{"method":"m","params":{"id":8,"t":"${big}"}}`, null],
+		] as const)
+			for (const size of [1, 7, 1000, 100_000]) {
+				const text = `{"a":1}\n${message}\n{"b":2}\n`
+				const chunks = text.match(new RegExp(`[^]{1,${size}}`, 'g'))!
+				const refused: [string | number | null, number][] = []
+				expect(await pass(chunks, 2000, refused)).to.equal('{"a":1}\n{"b":2}\n')
+				expect(refused).to.deep.equal([[id, message.length + 1]])
+			}
+		expect(await pass([`{"t":"${big}"}\n`])).to.have.length(big.length + 9)
 	})
 
 	it('a line that is no message passes, so that it is answered with an error', async () => {
