@@ -61,6 +61,7 @@ const fileRanks: Record<string, number> = {
 	'clock.ts': 0,
 	'own-uid.ts': 0,
 	'channel.ts': 0,
+	'glob-parts.ts': 0,
 	'history.ts': 0,
 	'turn.ts': 6,
 	'turn-model.ts': 6,

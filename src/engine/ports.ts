@@ -163,8 +163,8 @@ export interface ToolContext {
 	executor: Executor
 	state: ToolState
 	limits: { resultChars: number; readLines: number; readBytes: number; bashTimeoutMs: number; bashMaxTimeoutMs: number }
-	/** Absolute paths that a deny rule keeps from reading: searches leave them out and say so. `below`: what lies under a match too. */
-	deniedReads: readonly { exact: RegExp; below: boolean }[]
+	/** Globs of absolute paths that a deny rule keeps from reading: searches leave them out and say so. `below`: what lies under a match too, in any case of letters. */
+	deniedReads: readonly { glob: string; below: boolean }[]
 	/**
 	 * Whole lines of progress for the user, not for the model; a text that begins with a carriage return is the line that has
 	 * not ended yet, as it stands now, in the place of the one before it.

@@ -1,6 +1,7 @@
 // Settings' `sandbox.denyRead` made into the absolute paths that the OS sandbox masks. Used when the executor is made.
 import { isAbsolute, join, normalize } from 'node:path'
 import { UserError } from '../errors.ts'
+import { compileParts, type GlobTest, literal, type Part } from '../glob-parts.ts'
 
 /**
  * Absolute paths to mask. "~" is the home folder, a relative path lies under the root, a trailing `/**` or `/*` means
@@ -35,13 +36,7 @@ export async function denyReadPaths(
 				paths = paths.map((one) => `${one}/${part}`)
 				continue
 			}
-			const match = new RegExp(
-				`^${part
-					.replace(/[.+^${}()|[\]\\]/g, '\\$&')
-					.replaceAll('*', '.*')
-					.replaceAll('?', '.')}$`,
-				's',
-			)
+			const match = nameTest(part)
 			const next = await Promise.all(
 				paths.map(async (one) =>
 					(await list(one || '/')).filter((name) => match.test(name)).map((name) => `${one}/${name}`),
@@ -52,4 +47,15 @@ export async function denyReadPaths(
 		for (const one of paths) found.add(one)
 	}
 	return [...found]
+}
+
+/** `*` and `?` in one name. */
+const nameTest = (pattern: string): GlobTest => {
+	const parts = pattern
+		.replace(/\*+/g, '*')
+		.split('')
+		.map((char): Part => (char === '*' ? { many: [{ one: '.' }] } : char === '?' ? { one: '.' } : literal(char)))
+	const test = compileParts(parts, 's')
+	if (!test) throw new Error(`name pattern lost: ${pattern}`)
+	return test
 }

@@ -1,4 +1,5 @@
 // Git's ignore rules, nested as git nests them: the nearest file wins, in a file the last rule wins.
+import { compileParts, type GlobTest, literal, type Part } from '../glob-parts.ts'
 
 /** One ignore file: the folder it rules, relative to where the walk's paths start ('' or 'a/b/'), and its compiled rules. */
 export interface IgnoreFile {
@@ -61,8 +62,11 @@ const bracket = (glob: string, at: number): { source: string; next: number } | n
 	return null
 }
 
-const toRegExp = (glob: string): RegExp | null => {
-	let source = ''
+const inName: Part = { one: '[^/]' }
+const any: Part = { one: '.' }
+
+const compileGlob = (glob: string): GlobTest | null => {
+	const parts: Part[] = []
 	for (let at = 0; at < glob.length; ) {
 		const char = glob[at]!
 		if (char === '*') {
@@ -71,40 +75,36 @@ const toRegExp = (glob: string): RegExp | null => {
 			const whole = (at === 0 || glob[at - 1] === '/') && (end === glob.length || glob[end] === '/')
 			if (end - at === 2 && whole) {
 				if (end === glob.length) {
-					source += at === 0 ? '.*' : '.+'
+					parts.push(...(at === 0 ? [] : [any]), { many: [any] })
 					at = end
 				} else {
-					source += '(?:.*/)?'
+					parts.push({ either: [[{ many: [any] }, literal('/')], []] })
 					at = end + 1
 				}
 			} else {
-				source += '[^/]*'
+				parts.push({ many: [inName] })
 				at = end
 			}
 		} else if (char === '?') {
-			source += '[^/]'
+			parts.push(inName)
 			at++
 		} else if (char === '[') {
 			const found = bracket(glob, at)
 			if (!found) return null
-			source += found.source
+			parts.push({ one: found.source })
 			at = found.next
 		} else if (char === '\\') {
 			// A pattern that ends in a lone backslash matches nothing.
 			if (at + 1 >= glob.length) return null
-			source += escapeChar(glob[at + 1]!)
+			parts.push(literal(glob[at + 1]!))
 			at += 2
 		} else {
-			source += escapeChar(char)
+			parts.push(literal(char))
 			at++
 		}
 	}
-	try {
-		return new RegExp(`^${source}$`, 's')
-	} catch {
-		// An impossible range like [z-a]: git matches nothing with it.
-		return null
-	}
+	// Null: an impossible range like [z-a]; git matches nothing with it.
+	return compileParts(parts, 's')
 }
 
 const compile = (line: string): Rule | null => {
@@ -123,7 +123,7 @@ const compile = (line: string): Rule | null => {
 		const end = glob.slice(1)
 		return { negated, folderOnly, byName, test: (text) => text.endsWith(end) }
 	}
-	const expression = toRegExp(glob)
+	const expression = compileGlob(glob)
 	return expression && { negated, folderOnly, byName, test: (text) => expression.test(text) }
 }
 

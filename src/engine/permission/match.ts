@@ -1,4 +1,5 @@
 // Patterns of rules against commands and paths: `*` for commands, globs for paths. Pure.
+import { compileParts, type GlobTest, literal, type Part } from '../glob-parts.ts'
 import { DYNAMIC } from './shell-decode.ts'
 
 /** A pattern taken apart once: `*` any text, `\*` and `\\` themselves. Matching is by search for its fixed pieces: no expression is built. */
@@ -107,43 +108,70 @@ export function couldMatchText({ tokens, pieces }: TextPattern, loose: string): 
 	return places.has(tokens.length)
 }
 
-/** A path glob as an expression: `**` any folders, `*` and `?` within a name, `[a-z]`, `{a,b}`; hidden names match too. */
-export function globRegExp(glob: string, fold: boolean): RegExp | null {
-	let out = ''
-	let group = 0
+/** Longer ones are no path's. */
+const maxGlob = 4096
+const maxNesting = 20
+const inName: Part = { one: '[^/]' }
+const folders: Part = { many: [inName, { many: [inName] }, { one: '/' }] }
+
+/**
+ * A path glob as a test: `**` any folders, `*` and `?` within a name, `[a-z]`, `{a,b}`; hidden names match too. Null: it is broken,
+ * or beyond any path's length. Matching is linear in the path.
+ */
+export function compileGlob(glob: string, fold: boolean): GlobTest | null {
+	if (glob.length > maxGlob) return null
+	/** The sequence that is written, under it the groups that are open. */
+	let parts: Part[] = []
+	const groups: { before: Part[]; either: Part[][] }[] = []
 	for (let at = 0; at < glob.length; at++) {
 		const char = glob[at]!
 		if (char === '*' && glob[at + 1] === '*') {
 			while (glob[at + 1] === '*') at++
 			if (glob[at + 1] === '/') {
 				at++
-				// Several in a row mean one: nested repeats would make matching slow.
+				// Several in a row mean one.
 				while (glob.startsWith('**/', at + 1)) at += 3
-				out += '(?:[^/]+/)*'
-			} else out += '.*'
-		} else if (char === '*') out += '[^/]*'
-		else if (char === '?') out += '[^/]'
+				parts.push(folders)
+			} else parts.push({ many: [{ one: '.' }] })
+		} else if (char === '*') parts.push({ many: [inName] })
+		else if (char === '?') parts.push(inName)
 		else if (char === '[') {
 			const end = glob.indexOf(']', at + 2)
 			if (end < 0) return null
 			const body = glob.slice(at + 1, end)
-			out += `[${body.replace(/^!/, '^').replace(/[\\[\]&]/g, '\\$&')}]`
+			parts.push({ one: `[${body.replace(/^!/, '^').replace(/[\\[\]&]/g, '\\$&')}]` })
 			at = end
 		} else if (char === '{') {
-			group++
-			out += '(?:'
-		} else if (char === '}' && group > 0) {
-			group--
-			out += ')'
-		} else if (char === ',' && group > 0) out += '|'
-		else if (char === '\\' && at + 1 < glob.length) out += glob[++at]!.replace(/[^\w]/g, '\\$&')
-		else out += char.replace(/[.+^$()|{}\]\\]/g, '\\$&')
+			if (groups.length === maxNesting) return null
+			groups.push({ before: parts, either: [] })
+			parts = []
+		} else if (char === '}' && groups.length > 0) {
+			const { before, either } = groups.pop()!
+			before.push({ either: [...either, parts] })
+			parts = before
+		} else if (char === ',' && groups.length > 0) {
+			groups.at(-1)!.either.push(parts)
+			parts = []
+		} else parts.push(literal(char === '\\' && at + 1 < glob.length ? glob[++at]! : char))
 	}
-	try {
-		return new RegExp(`^${out}$`, fold ? 'is' : 's')
-	} catch {
-		return null
-	}
+	return groups.length > 0 ? null : compileParts(parts, fold ? 'is' : 's')
+}
+
+/** Whether one of the globs (of `deniedReads`) keeps an absolute path from reading. */
+export function deniedTest(denied: readonly { glob: string; below: boolean }[]): (path: string) => boolean {
+	const tests = denied.map(({ glob, below }) => {
+		const exact = compileGlob(glob, below)
+		if (!exact) throw new Error(`path pattern lost: ${glob}`)
+		return { exact, below }
+	})
+	return (path) =>
+		tests.some(({ exact, below }) => {
+			if (exact.test(path)) return true
+			if (!below) return false
+			for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
+				if (exact.test(path.slice(0, at))) return true
+			return false
+		})
 }
 
 /** The longest run of plain ASCII characters that every path of a glob holds, in lower case when `fold`; '' when there is none. */

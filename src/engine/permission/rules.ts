@@ -1,13 +1,14 @@
 // Rules as written in settings or a flag, parsed once and matched many times. The grammar is in docs/permissions.md.
 import { basename, isAbsolute } from 'node:path'
 import type { Level, RuleList, RuleText } from '../config/settings.ts'
+import type { GlobTest } from '../glob-parts.ts'
 import type { Access } from '../types.ts'
 import {
+	compileGlob,
 	compileText,
 	couldMatchText,
 	escapeGlob,
 	globLiteral,
-	globRegExp,
 	looseText,
 	matchesText,
 	matchText,
@@ -43,7 +44,9 @@ export interface PlacedRule extends Rule {
 
 interface PathPattern {
 	/** Against the absolute path. */
-	exact: RegExp
+	exact: GlobTest
+	/** What `exact` was made of, to make it anew elsewhere. */
+	glob: string
 	/** Deny and ask only, else null: also everything below a folder that matches. */
 	below: boolean
 	/** What each path that matches holds, in lower case when `below`. */
@@ -101,12 +104,12 @@ export function parseRule(source: string): Rule | { error: string } {
 	}
 	// Covers what a staged command declared, never an edit.
 	if (tool === 'apply') {
-		if (!globRegExp(pattern, false) || /^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(pattern))
+		if (!compileGlob(pattern, false) || /^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(pattern))
 			return { error: 'needs a path or glob relative to the root, such as apply(dist/**)' }
 		return { kind: 'apply', text, tool, pattern: pattern.replace(/^(?:\.\/)+/, '') }
 	}
 	if (readTools.has(tool) || writeTools.has(tool)) {
-		if (!globRegExp(pattern, false)) return { error: 'has a broken path pattern (an open [ or {)' }
+		if (!compileGlob(pattern, false)) return { error: 'has a broken path pattern (an open [ or {, or far too long)' }
 		if (/(?:^|\/)\.\.(?:\/|$)/.test(pattern)) return { error: 'may not hold ".."; write the path itself' }
 		return { kind: 'path', text, tool, pattern }
 	}
@@ -186,9 +189,9 @@ function pathPattern(source: string, list: RuleList, { root, home }: { root: str
 	}
 	if (folder && !wide) glob += '/**'
 	// Cannot be null: parseRule has tried it. A pattern that matches nothing would be a hole in a deny list.
-	const exact = globRegExp(glob, wide)
+	const exact = compileGlob(glob, wide)
 	if (!exact) throw new Error(`path pattern lost: ${source}`)
-	return { exact, below: wide, literal: globLiteral(glob, wide) }
+	return { exact, glob, below: wide, literal: globLiteral(glob, wide) }
 }
 
 function compiled({ kind, pattern }: Rule, list: RuleList): Pick<PlacedRule, 'forms' | 'plain'> {
@@ -215,8 +218,10 @@ export function pathMatches(rule: PlacedRule, path: string, access: Access): boo
 }
 
 /** Where reading is denied, as data that a search worker can take. */
-export const deniedReads = (rules: RuleSet): { exact: RegExp; below: boolean }[] =>
-	rules.deny.flatMap((rule) => (rule.kind === 'path' && rule.path && readTools.has(rule.tool) ? [rule.path] : []))
+export const deniedReads = (rules: RuleSet): { glob: string; below: boolean }[] =>
+	rules.deny.flatMap(({ kind, path, tool }) =>
+		kind === 'path' && path && readTools.has(tool) ? [{ glob: path.glob, below: path.below }] : [],
+	)
 
 /** Whether an allow rule covers one line of a declaration ("change, create dist/**"): the same glob, or a folder that holds it. */
 export function applyCovers(rule: Rule, line: string): boolean {

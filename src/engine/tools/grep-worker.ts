@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import picomatch from 'picomatch'
 import { readFileAt, type WalkCounts, type WalkedFile, walk } from '../files/walk.ts'
+import { deniedTest } from '../permission/match.ts'
 import { compilePattern, type PatternInput } from './pattern.ts'
 import { type Row, scanFile } from './scan.ts'
 
@@ -14,7 +15,7 @@ export interface SearchJob {
 	handles: boolean
 	ignore: boolean
 	/** Files that a rule keeps from reading. */
-	denied: readonly { exact: RegExp; below: boolean }[]
+	denied: readonly { glob: string; below: boolean }[]
 	/** Glob for paths relative to the base; without a "/" for names at any depth when `anyDepth`. */
 	glob?: string
 	anyDepth?: boolean
@@ -60,19 +61,11 @@ const globTest = (glob: string, anyDepth: boolean): ((file: WalkedFile) => boole
 	return (file) => test(byName ? file.name : file.path) !== negated
 }
 
-const isDenied = (path: string, denied: SearchJob['denied']): boolean =>
-	denied.some(({ exact, below }) => {
-		if (exact.test(path)) return true
-		if (!below) return false
-		for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
-			if (exact.test(path.slice(0, at))) return true
-		return false
-	})
-
 /** Runs a job; `report` gets the result so far from time to time. Throws ToolError for a bad pattern. */
 export const search = (job: SearchJob, report: (result: SearchResult) => void): SearchResult => {
 	const matcher = job.pattern && compilePattern(job.pattern)
 	const accepts = job.glob === undefined ? () => true : globTest(job.glob, job.anyDepth ?? false)
+	const isDenied = deniedTest(job.denied)
 	const result: SearchResult = {
 		files: [],
 		fileCount: 0,
@@ -101,7 +94,7 @@ export const search = (job: SearchJob, report: (result: SearchResult) => void): 
 			}
 		}
 		if (!accepts(file)) continue
-		if (job.denied.length > 0 && isDenied(`${job.base === '/' ? '' : job.base}/${file.path}`, job.denied)) {
+		if (job.denied.length > 0 && isDenied(`${job.base === '/' ? '' : job.base}/${file.path}`)) {
 			result.denied++
 			continue
 		}

@@ -1,7 +1,7 @@
 // What a staged command changed, from the copy to the project: compared with what was declared, asked about, applied. Used by bash.
 import { resolve } from 'node:path'
 import { ToolError } from '../errors.ts'
-import { globRegExp } from '../permission/match.ts'
+import { compileGlob } from '../permission/match.ts'
 import type { RunResult, ToolContext } from '../ports.ts'
 import type { StagedChanges, StagedRun } from '../sandbox/staging.ts'
 import { oneLine } from '../text.ts'
@@ -49,7 +49,7 @@ export const checkEffects = (effects: readonly DeclaredEffect[]): DeclaredEffect
 	effects
 		.map(({ path, kinds }) => {
 			const glob = path.replace(/^(?:\.\/)+/, '')
-			if (/^[/~]|(?:^|\/)\.\.(?:\/|$)|[\0\r\n]/.test(glob) || glob === '' || !globRegExp(glob, false))
+			if (/^[/~]|(?:^|\/)\.\.(?:\/|$)|[\0\r\n]/.test(glob) || glob === '' || !compileGlob(glob, false))
 				throw new ToolError(`effects: "${oneLine(path, 200)}" is no path or glob relative to the project.`)
 			return { path: glob, kinds: [...new Set(kinds)].sort() }
 		})
@@ -64,7 +64,7 @@ export const beyond = (
 	effects: readonly DeclaredEffect[],
 	changes: StagedChanges['changes'],
 ): StagedChanges['changes'] => {
-	const globs = effects.map(({ path, kinds }) => ({ kinds, exact: globRegExp(path, false)! }))
+	const globs = effects.map(({ path, kinds }) => ({ kinds, exact: compileGlob(path, false)! }))
 	const covered = (path: string, kind: ChangeKind) =>
 		globs.some(({ kinds, exact }) => kinds.includes(kind) && exact.test(path))
 	return changes.filter(
