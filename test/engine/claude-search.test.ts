@@ -5,7 +5,14 @@ import { expect } from 'chai'
 import type { EngineOptions } from '../../src/engine/api.ts'
 import { createEngine } from '../../src/engine/engine.ts'
 import type { Answer, ApprovalRequest } from '../../src/engine/types.ts'
-import { anthropicEvent, anthropicStream, type Reply, type Seen, startSse } from '../helpers/sse-server.ts'
+import {
+	anthropicEvent,
+	anthropicStream,
+	openaiStream,
+	type Reply,
+	type Seen,
+	startSse,
+} from '../helpers/sse-server.ts'
 import { removeTemp, tempProject } from '../helpers/temp.ts'
 
 const config = { claude: { maxUses: 2, allowedDomains: ['docs.example'] } }
@@ -56,9 +63,10 @@ describe('engine: Claude’s own search', () => {
 		const write = (name: string, value: object) =>
 			writeFileSync(join(home, '.garuda', name), JSON.stringify(value), { mode: 0o600 })
 		const replies: Reply[] = []
-		const server = await startSse((_: Seen, n: number) => ({
+		const fine = (path: string) => (path.includes('/messages') ? anthropicStream : openaiStream)({ text: 'fine' })
+		const server = await startSse(({ path }: Seen, n: number) => ({
 			headers: { 'content-type': 'text/event-stream' },
-			body: n < replies.length ? (replies[n]!.body as string[]) : anthropicStream({ text: 'fine' }),
+			body: n < replies.length ? (replies[n]!.body as string[]) : fine(path),
 		}))
 		closing.push(() => server.close())
 		const asked: ApprovalRequest[] = []
@@ -111,6 +119,7 @@ describe('engine: Claude’s own search', () => {
 		['after a no', 'deny', {}],
 		['when a rule denies it', 'session', { settings: { deny: ['web_search'] } }],
 		['when the file does not name it', 'session', { search: {} }],
+		['beside a service, also one whose key is missing', 'session', { search: { ...config, backend: 'brave' } }],
 	] as const)
 		it(`is not sent ${what}`, async () => {
 			const { server, open } = await make(answer, more)
@@ -171,7 +180,7 @@ describe('engine: Claude’s own search', () => {
 				env: { PATH: process.env.PATH, OPENAI_API_KEY: 'sk-test', OPENAI_BASE_URL: `${server.url}/v1` },
 			},
 		)
-		await session.prompt('one').end
+		expect((await session.prompt('one').end).reason).to.equal('done')
 		expect(asked).to.deep.equal([])
 		expect(JSON.stringify(server.requests[0]!.body)).to.not.include('web_search')
 	})

@@ -12,7 +12,18 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { credentials, garuda, lines, place, repository, settings, start, told, until } from '../helpers/cli.ts'
+import {
+	credentials,
+	garuda,
+	journals,
+	lines,
+	place,
+	repository,
+	settings,
+	start,
+	told,
+	until,
+} from '../helpers/cli.ts'
 import { openaiStream, type SseServer, startSse } from '../helpers/sse-server.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
@@ -80,9 +91,11 @@ describe('the key in the environment', function () {
 		])
 		expect([piped.code, piped.stdout, JSON.parse(json.stdout).result]).to.deep.equal([0, 'It came.\n', 'It came.'])
 		expect([usage.code, failed.code, denied.code]).to.deep.equal([2, 1, 3])
+		const before = journals(at.root).length
 		const running = start(at, ['-p', 'x'], { script: { steps: [{ delayMs: 5000, text: 'late' }] }, env })
 		await until(() => environ(running.pid).includes('GARUDA_HANDOVER'), running.stderr)
-		await new Promise((done) => setTimeout(done, 400))
+		// Its turn has begun by then, and somebody listens for the signal.
+		await until(() => journals(at.root).length > before, running.stderr)
 		running.child.kill('SIGINT')
 		expect((await running.done).code).to.equal(130)
 	})

@@ -33,7 +33,7 @@ export const runSearch = async (
 	signal: AbortSignal,
 ): Promise<SearchResult> => {
 	const handles = (await wayHere()) === 'handles'
-	signal.throwIfAborted()
+	if (signal.aborted) throw stopped()
 	const url = options.workerUrl ?? searchWorkerUrl()
 	const worker = new Worker(url, {
 		workerData: { garudaSearch: { ...job, handles, deadlineMs: options.deadlineMs } satisfies SearchJob },
@@ -50,7 +50,7 @@ export const runSearch = async (
 	let onAbort = (): void => {}
 	try {
 		return await new Promise<SearchResult>((resolve, reject) => {
-			onAbort = () => reject(new ToolError('The search was stopped by the user.'))
+			onAbort = () => reject(stopped())
 			signal.addEventListener('abort', onAbort)
 			timer = setTimeout(
 				() => (last ? resolve({ ...last, stopped: true }) : reject(tooSlow(options.deadlineMs))),
@@ -72,6 +72,8 @@ export const runSearch = async (
 		await worker.terminate()
 	}
 }
+
+const stopped = (): ToolError => new ToolError('The search was stopped by the user.')
 
 const tooSlow = (ms: number): ToolError =>
 	new ToolError(

@@ -57,8 +57,9 @@ export const webTools = async (options: WebToolsOptions): Promise<WebTools> => {
 	const http = config?.backend ? createHttp({ env, ...(ca !== undefined && { ca }) }) : null
 	if (config?.backend && http) tools.push(webSearchTool(config.backend, http))
 	const notices = [...(config?.notices ?? [])]
-	const both = config?.backend && config.claude
-	if (both) notices.push(`search.json names both ${config.backend!.name} and Claude's own search: the first is used.`)
+	// Whoever names a service means it: the other one does not take its place when a key is missing.
+	const both = config?.named && config.claude
+	if (both) notices.push(`search.json names a backend and Claude's own search: only the backend counts.`)
 	const own = config?.claude && !both ? config.claude : null
 	const claude = own && { spec: claudeSearchSpec(own), question: claudeSearchQuestion(own) }
 	return { tools, claude, notices, close: () => http?.close() }

@@ -48,6 +48,8 @@ export interface ClaudeSearch {
 
 export interface SearchConfig {
 	backend: SearchBackend | null
+	/** The file names a service, with its key or without. */
+	named: boolean
 	claude: ClaudeSearch | null
 	/** For the person: a key that is missing. */
 	notices: string[]
@@ -97,6 +99,7 @@ export const readSearchConfig = async (
 		(claude?.[list] ?? []).map((domain, at) => canonicalHost(domain) ?? fail(['claude', list, at], 'is no host name.'))
 	return {
 		backend,
+		named: name !== undefined,
 		claude: claude
 			? {
 					maxUses: claude.maxUses ?? 5,
