@@ -8,6 +8,7 @@ import {
 	type Session,
 	slashPrompt,
 	type TurnEnd,
+	threeWays,
 	UserError,
 } from '../engine/index.ts'
 import { JsonMessages } from './json.ts'
@@ -17,7 +18,7 @@ import { safeText } from './safe-text.ts'
 import { Output, type SignalName, type Stdio, signalCodes, wantsColor } from './stdio.ts'
 import { painter } from './style.ts'
 import { UsageError } from './usage-error.ts'
-import { problemText, reasonText, threeWays } from './words.ts'
+import { problemText, reasonText } from './words.ts'
 
 export type Format = 'text' | 'json' | 'stream-json'
 

@@ -7,9 +7,9 @@ import {
 	oneLine,
 	type Problem,
 	type Session,
+	threeWays,
 	UserError,
 } from '../engine/index.ts'
-import { threeWays } from './words.ts'
 
 export interface StartOptions {
 	create(more: Partial<EngineOptions>): Garuda
@@ -40,6 +40,7 @@ export async function openChat(o: StartOptions): Promise<Started | null> {
 		const garuda = o.create({})
 		let problem: Problem
 		try {
+			await agreed(o, garuda)
 			return { garuda, session: await garuda.open(o.open) }
 		} catch (error) {
 			if (!(error instanceof UserError) || o.modelNamed) return failed(garuda, error)
@@ -70,6 +71,16 @@ export async function openChat(o: StartOptions): Promise<Started | null> {
 	}
 }
 
+/** A server of this machine that only its name stands for is used after a yes; UserError after a no. One that is not there is `open`'s to say. */
+async function agreed(o: StartOptions, garuda: Garuda): Promise<void> {
+	const { model, server } = await garuda.readiness()
+	if (!server || !(await garuda.models.local()).some((one) => one.url === server.url)) return
+	const yes = await o.confirm(
+		`${oneLine(server.name)} answers at ${server.url}. Use it for this chat, as ${oneLine(model ?? '')}? ("garuda setup" keeps it, and asks no more.)`,
+	)
+	if (!yes) throw new UserError(`${oneLine(model ?? '')} is not used.`, 'Choose another model with -m.')
+}
+
 /** A model server of this machine, after a yes. No key of the user's ever goes to a server that was only found. */
 async function local(o: StartOptions, garuda: Garuda): Promise<Started | null> {
 	for (const server of await garuda.models.local()) {
@@ -81,7 +92,7 @@ async function local(o: StartOptions, garuda: Garuda): Promise<Started | null> {
 		)
 		if (!yes) continue
 		await garuda.close()
-		const made = o.create({ model: `openai/${name}`, env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'none' } })
+		const made = o.create({ model: `${server.provider}/${name}` })
 		return { garuda: made, session: await made.open(o.open).catch((problem) => failed(made, problem)) }
 	}
 	return null

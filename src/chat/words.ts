@@ -22,9 +22,3 @@ export const crashText = (message: string): string =>
 /** What happened and what to do, in one text. */
 export const problemText = (problem: Problem): string =>
 	problem.hint ? `${problem.message} ${problem.hint}` : problem.message
-
-/** The ways out when there is no model at all. */
-export const threeWays = `A model is had in one of three ways:
-  1. garuda setup                      (asks for a provider and a key)
-  2. export ANTHROPIC_API_KEY=…        (or OPENAI_API_KEY)
-  3. a model server on this machine    (such as Ollama), named with -m`

@@ -97,6 +97,14 @@ export interface ModelInfo {
 	problem: Problem | null
 }
 
+/** What a session would be opened with now; a problem is why there is no model. */
+export interface Readiness {
+	model: string | null
+	problem: Problem | null
+	/** A server of this machine that only its name stands for: a front end that can ask does so before first use. */
+	server?: { name: string; url: string }
+}
+
 /** Before any session: what there is, and whether it could start. */
 export interface Garuda {
 	readonly root: string
@@ -111,10 +119,10 @@ export interface Garuda {
 	readonly models: {
 		list(): Promise<ModelInfo[]>
 		/** Model servers found on this machine (asked before first use by the front end). */
-		local(signal?: AbortSignal): Promise<{ name: string; url: string; models: string[] }[]>
+		local(signal?: AbortSignal): Promise<{ provider?: string; name: string; url: string; models: string[] }[]>
 	}
 	/** Whether a session could be opened with the chosen model. Reads the files anew. */
-	readiness(): Promise<{ model: string | null; problem: Problem | null }>
+	readiness(): Promise<Readiness>
 	/** Throws UserError: no model or key, a broken settings file, a locked or foreign session. */
 	open(options?: OpenOptions): Promise<Session>
 	/** Ends all sessions and everything they started; idempotent. */

@@ -3,12 +3,13 @@ import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import type { EngineOptions, Garuda, OpenOptions, Session } from './api.ts'
 import { systemClock } from './clock.ts'
+import { localPlaces } from './config/local-presets.ts'
 import { garudaPaths, prepareHome } from './config/paths.ts'
 import { createRedactor } from './config/redact.ts'
 import type { Settings } from './config/settings.ts'
 import { codeOf, UserError } from './errors.ts'
 import type { LiveSession } from './live-session.ts'
-import { createModelChoice } from './model-choice.ts'
+import { createModelChoice, type LookAt } from './model-choice.ts'
 import type { Http } from './net/http.ts'
 import { originOf } from './origin.ts'
 import { effectiveSettings } from './permission/effective.ts'
@@ -27,16 +28,26 @@ export function createEngine(options: EngineOptions): Garuda {
 	let transport: Promise<Http> | null = null
 	let rootPath: Promise<string> | null = null
 
-	const http = (settings: Settings | null): Promise<Http> => {
+	const http = (settings: Settings): Promise<Http> => {
 		transport ??= (async () => {
 			const { createHttp } = await import('./net/http.ts')
-			const ca = settings?.model.ca
+			const ca = settings.model.ca
 			const pem = ca === undefined ? undefined : await readCa(ca)
 			return createHttp({ env: options.env, ...(pem === undefined ? {} : { ca: pem }) })
 		})()
 		return transport
 	}
-	const models = createModelChoice({ options, paths, clock, http })
+	/** With a transport of its own: the session's waits for its settings (a CA). */
+	const lookAt: LookAt = async (places, signal, limitMs) => {
+		const [{ createHttp }, { localServers }] = await Promise.all([import('./net/http.ts'), import('./model/local.ts')])
+		const own = createHttp({ env: options.env })
+		try {
+			return await localServers(own, signal, places, limitMs)
+		} finally {
+			own.close()
+		}
+	}
+	const models = createModelChoice({ options, paths, clock, http, lookAt })
 
 	/** The real path, taken once: a link that is moved later moves no session. */
 	const root = (): Promise<string> => {
@@ -120,8 +131,7 @@ export function createEngine(options: EngineOptions): Garuda {
 		models: {
 			list: models.list,
 			local: async (signal) => {
-				const { localServers } = await import('./model/local.ts')
-				return localServers(await http(null), signal)
+				return lookAt(localPlaces(options.env), signal)
 			},
 		},
 		readiness: models.readiness,

@@ -11,12 +11,14 @@ export type {
 	OpenOptions,
 	Profile,
 	PromptOptions,
+	Readiness,
 	Session,
 	Status,
 	Turn,
 	UndoResult,
 } from './api.ts'
 export { tooManyImages } from './budget.ts'
+export { threeWays } from './config/usual-models.ts'
 export { createEngine, preload } from './engine.ts'
 export { messageOf, ToolError, UserError } from './errors.ts'
 export type { Approver, Clock, Executor, ModelClient, SessionRecord, SessionSummary, Snapshots } from './ports.ts'
@@ -31,7 +33,7 @@ export {
 	slashCommands,
 	slashPrompt,
 } from './slash.ts'
-export { clip, cutHead, cutTail, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
+export { clip, cutHead, cutTail, fewOf, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
 export type {
 	AgentEvent,
 	Answer,

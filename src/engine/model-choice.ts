@@ -1,25 +1,32 @@
 // From a model's name to a client that can be called: files and environment are read anew each time. Used by engine.ts.
-import type { EngineOptions, ModelInfo } from './api.ts'
+import type { EngineOptions, ModelInfo, Readiness } from './api.ts'
 import { readCredentials } from './config/credentials.ts'
-import { chooseModel, keyFor, loadModels, type ProviderConfig } from './config/models.ts'
+import { localPlaces, localUrlName } from './config/local-presets.ts'
+import { chooseModel, keyFor, loadModels, type Models, type ProviderConfig, providerOf } from './config/models.ts'
 import type { GarudaPaths } from './config/paths.ts'
 import { modelProblem } from './config/policy.ts'
 import type { Settings } from './config/settings.ts'
+import { usualModels } from './config/usual-models.ts'
 import { UserError } from './errors.ts'
+import type { LocalPlace, LocalServer } from './model/local.ts'
 import type { Http } from './net/http.ts'
 import { specAt } from './pictures.ts'
 import type { Clock, Redactor } from './ports.ts'
 import type { ModelChoice } from './session-parts.ts'
 import type { ModelSpec, Problem } from './types.ts'
 
-/** Used when only an Anthropic key is there and no model was named anywhere. */
-const usualAnthropic = 'claude-sonnet-5-5'
+/** Milliseconds that a named server of this machine has to tell its models: it may be busy. */
+const namedServerMs = 3_000
+
+/** Which of these servers answer; see `localServers`. */
+export type LookAt = (places: readonly LocalPlace[], signal?: AbortSignal, limitMs?: number) => Promise<LocalServer[]>
 
 interface Deps {
 	options: EngineOptions
 	paths: GarudaPaths
 	clock: Clock
 	http(settings: Settings): Promise<Http>
+	lookAt: LookAt
 }
 
 interface Found {
@@ -30,17 +37,22 @@ interface Found {
 	key: string | null
 }
 
-export function createModelChoice({ options, paths, clock, http }: Deps) {
+export function createModelChoice({ options, paths, clock, http, lookAt }: Deps) {
 	/** The provider, model and key that a name (or none) means now. */
 	async function find(name: string | undefined): Promise<Found | { problem: Problem }> {
 		const [models, credentials] = await Promise.all([loadModels(paths, options.env), readCredentials(paths)])
 		let chosen = chooseModel(name, options.env, models)
 		if ('problem' in chosen && !name && !options.env.GARUDA_MODEL && models.default === null) {
-			const provider = models.providers.find((one) => one.name === 'anthropic')!
-			const key = keyFor(provider, options.env, credentials)
-			if (key && 'key' in key) chosen = { provider, id: usualAnthropic }
+			for (const { provider: name, id, at } of usualModels) {
+				const provider = models.providers.find((one) => one.name === name)!
+				const key = keyFor(provider, options.env, credentials)
+				if (!key || !('key' in key) || (at !== undefined && provider.baseURL !== at)) continue
+				chosen = { provider, id }
+				break
+			}
 		}
-		if ('problem' in chosen) return chosen
+		if ('problem' in chosen)
+			return { problem: await withModels(chosen.problem, name ?? options.env.GARUDA_MODEL, models) }
 		const key = keyFor(chosen.provider, options.env, credentials)
 		if (key && 'problem' in key) return key
 		const { provider, id } = chosen
@@ -59,6 +71,43 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 		return wanted !== undefined && wanted !== '' ? options.clients?.[wanted] : undefined
 	}
 
+	/** Where only a server of this machine was named: which models it has. */
+	async function withModels(problem: Problem, wanted: string | undefined, models: Models): Promise<Problem> {
+		const provider = wanted && providerOf(models, wanted.trim().replace(/\/$/, ''), options.env)
+		if (!provider || provider.server === undefined) return problem
+		const [server] = await lookAt([{ name: provider.server, url: provider.baseURL }])
+		if (!server)
+			return { ...problem, hint: `${problem.hint} ${provider.server} does not answer at ${provider.baseURL}.` }
+		const [first, ...more] = server.models.slice(0, 12).map((id) => `${provider.name}/${id}`)
+		return first === undefined
+			? { ...problem, hint: `${provider.server} has no models yet.` }
+			: { ...problem, hint: `Write ${[first, ...more].join(', or ')}.` }
+	}
+
+	/** Throws UserError unless the server answers and has the model. */
+	async function answers(provider: ProviderConfig, id: string): Promise<void> {
+		const place = { name: provider.server!, url: provider.baseURL }
+		const [server] = await lookAt([place], undefined, namedServerMs)
+		if (!server)
+			throw new UserError(
+				`${place.name} does not answer at ${place.url}.`,
+				`Start it there, move it with ${localUrlName(provider.name)}, or choose another model.`,
+			)
+		const { models } = server
+		// A long list is cut, and a list may be empty where any name is taken.
+		if (models.length === 0 || models.length >= 50 || models.includes(id) || models.includes(`${id}:latest`)) return
+		throw new UserError(`${place.name} has no model "${id}".`, `It has: ${models.slice(0, 12).join(', ')}.`)
+	}
+
+	/** Servers of this machine that answer now, without those that models.json names already. */
+	async function servers(): Promise<LocalServer[]> {
+		const models = await loadModels(paths, options.env)
+		const places = localPlaces(options.env).filter((place) =>
+			models.providers.every((one) => one.name !== place.provider && one.baseURL !== place.url),
+		)
+		return lookAt(places)
+	}
+
 	async function connected(name: string | undefined, settings: Settings, redactor: Redactor): Promise<ModelChoice> {
 		const { client, spec } = options.ports ?? {}
 		if (client && spec) return { name: `${spec.provider}/${spec.id}`, client, spec }
@@ -72,6 +121,7 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 		const { provider, id, key } = found
 		const forbidden = modelProblem(settings.policy, found.name, provider.baseURL)
 		if (forbidden) throw new UserError(forbidden, 'Choose another model with -m; the team policy decides which.')
+		if (provider.server !== undefined) await answers(provider, id)
 		if (key !== null && provider.keyName !== null) redactor.add(provider.keyName, key)
 		const [{ createModelClient, defaultTuning, modelSpec }, transport] = await Promise.all([
 			import('./model/index.ts'),
@@ -102,12 +152,18 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 	}
 
 	return {
-		async readiness(): Promise<{ model: string | null; problem: Problem | null }> {
+		async readiness(): Promise<Readiness> {
 			if (options.ports?.client) return { model: options.model ?? 'given', problem: null }
 			if (special(options.model)) return { model: options.model ?? options.env.GARUDA_MODEL ?? null, problem: null }
 			try {
 				const found = await find(options.model)
-				return 'problem' in found ? { model: null, problem: found.problem } : { model: found.name, problem: null }
+				if ('problem' in found) return { model: null, problem: found.problem }
+				const { server, baseURL } = found.provider
+				return {
+					model: found.name,
+					problem: null,
+					...(server === undefined ? {} : { server: { name: server, url: baseURL } }),
+				}
 			} catch (error) {
 				if (!(error instanceof UserError)) throw error
 				return {
@@ -130,13 +186,19 @@ export function createModelChoice({ options, paths, clock, http }: Deps) {
 				readCredentials(paths),
 				import('./model/catalogue.ts'),
 			])
-			const names = new Set([...models.named, ...knownModels().map((one) => `${one.provider}/${one.id}`)])
-			const chosen = chooseModel(options.model, options.env, models)
-			const current = 'problem' in chosen ? null : `${chosen.provider.name}/${chosen.id}`
+			const withKey = (name: string): boolean => {
+				const key = keyFor(models.providers.find((one) => one.name === name)!, options.env, credentials)
+				return key === null || 'key' in key
+			}
+			const known = knownModels().filter((one) => withKey(one.provider))
+			const names = new Set([...models.named, ...known.map((one) => `${one.provider}/${one.id}`)])
+			const found = await find(options.model)
+			const current = 'problem' in found ? null : found.name
 			if (current) names.add(current)
+			for (const server of await servers()) for (const id of server.models) names.add(`${server.provider}/${id}`)
 			return [...names].flatMap((name) => {
 				const slash = name.indexOf('/')
-				const provider = models.providers.find((one) => one.name === name.slice(0, slash))
+				const provider = providerOf(models, name.slice(0, slash), options.env)
 				if (!provider) return []
 				const id = name.slice(slash + 1)
 				const key = keyFor(provider, options.env, credentials)

@@ -1,7 +1,16 @@
 // A scripted Garuda and a fake process for tests of the front end: streams in memory, signals and crashes by hand.
 import { PassThrough, Writable } from 'node:stream'
 import type { InputStream, OutputStream, SignalName, Stdio } from '../../src/chat/stdio.ts'
-import type { CommandList, Garuda, ModelInfo, OpenOptions, Session, Status, Turn } from '../../src/engine/api.ts'
+import type {
+	CommandList,
+	Garuda,
+	ModelInfo,
+	OpenOptions,
+	Readiness,
+	Session,
+	Status,
+	Turn,
+} from '../../src/engine/api.ts'
 import { Channel } from '../../src/engine/channel.ts'
 import { UserError } from '../../src/engine/errors.ts'
 import type { Approver, SessionSummary } from '../../src/engine/ports.ts'
@@ -56,8 +65,8 @@ export const replyOf = (blocks: Block[], more: Partial<Extract<AgentEvent, { typ
 export interface FakeOptions {
 	approver?: Approver
 	openFails?: Error
-	problem?: { model: string | null; problem: { code: string; message: string; hint?: string } | null }
-	local?: { name: string; url: string; models: string[] }[]
+	problem?: Readiness
+	local?: { provider?: string; name: string; url: string; models: string[] }[]
 	sessions?: SessionSummary[]
 	status?: Partial<Status>
 	notices?: string[]

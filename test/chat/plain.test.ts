@@ -612,19 +612,38 @@ describe('the plain chat', () => {
 		})
 
 		it('no model: a local server is used only after a yes, and gets no key of the user', async () => {
-			const local = [{ name: 'Ollama', url: 'http://127.0.0.1:11434/v1', models: ['qwen', 'other'] }]
+			const local = [
+				{ provider: 'ollama', name: 'Ollama', url: 'http://127.0.0.1:11434/v1', models: ['qwen', 'other'] },
+			]
 			const { io, line, made } = start(answers, { each: [{ ...noModel, local }, {}] })
 			await line('y', '[y/n] > ')
 			await io.sees('Garuda 0.1.0')
-			expect(made[1]).to.deep.include({
-				model: 'openai/qwen',
-				env: { OPENAI_BASE_URL: local[0]!.url, OPENAI_API_KEY: 'none' },
-			})
+			expect(made[1]).to.deep.include({ model: 'ollama/qwen' })
 			await line('hello', '> ')
 		})
 
+		it('-m ollama/…: asked before first use; a no uses nothing, and one that is not there asks nothing', async () => {
+			const url = 'http://127.0.0.1:11434/v1'
+			const named = { model: 'ollama/qwen', problem: null, server: { name: 'Ollama', url } }
+			const local = [{ provider: 'ollama', name: 'Ollama', url, models: ['qwen'] }]
+			const yes = start(answers, { model: 'ollama/qwen', options: { problem: named, local } })
+			await yes.line('y', '[y/n] > ')
+			await yes.line('hello', '> ')
+			await yes.io.sees('you said hello')
+			expect(yes.io.out.text).to.include(`Ollama answers at ${url}`)
+			const no = start(answers, { model: 'ollama/qwen', options: { problem: named, local } })
+			await no.line('n', '[y/n] > ')
+			await no.done
+			expect(no.error!.message).to.equal('ollama/qwen is not used.')
+			expect(no.fakes[0]!.opened).to.deep.equal([])
+			const away = start(answers, { model: 'ollama/qwen', options: { problem: named, local: [] } })
+			await away.line('hello', '> ')
+			await away.io.sees('you said hello')
+			expect(away.io.out.text).to.not.include('[y/n]')
+		})
+
 		it('no model and no yes: the tour opens, says that it is no AI, and names the three ways', async () => {
-			const local = [{ name: 'Ollama', url: 'http://127.0.0.1:11434/v1', models: ['qwen'] }]
+			const local = [{ provider: 'ollama', name: 'Ollama', url: 'http://127.0.0.1:11434/v1', models: ['qwen'] }]
 			for (const found of [local, []]) {
 				const { io, line, made, done } = start(answers, { each: [{ ...noModel, local: found }, {}] })
 				if (found.length > 0) await line('n', '[y/n] > ')

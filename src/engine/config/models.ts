@@ -2,21 +2,12 @@
 import { UserError } from '../errors.ts'
 import { oneLine } from '../text.ts'
 import type { Json, ModelSpec, Problem } from '../types.ts'
+import { baseUrl, type Env, type ProviderConfig, set } from './base-url.ts'
 import { brokenFile, readJsonFile } from './json-file.ts'
+import { localPresets, localProvider } from './local-presets.ts'
 import type { GarudaPaths } from './paths.ts'
 
-export interface ProviderConfig {
-	name: string
-	api: 'anthropic' | 'openai'
-	/** No trailing slash. For `openai` it ends with its version part (/v1); for `anthropic` it does not. */
-	baseURL: string
-	/** The variable, and the name in ~/.garuda/credentials, that holds the key; null when it needs none. */
-	keyName: string | null
-	/** Extra request headers. */
-	headers?: Record<string, string>
-	/** Plain http to another machine is allowed by the user. */
-	allowHttp?: boolean
-}
+export { baseUrl, type Env, type ProviderConfig } from './base-url.ts'
 
 export interface ModelChoice {
 	provider: ProviderConfig
@@ -35,41 +26,6 @@ export interface Models {
 	named: string[]
 	notices: string[]
 }
-
-export type Env = Readonly<Record<string, string | undefined>>
-
-const set = (env: Env, name: string): string | undefined => (Object.hasOwn(env, name) && env[name]?.trim()) || undefined
-
-/** The base URL as an adapter wants it, whether or not it was given with /v1 or a slash at the end. */
-export function baseUrl(text: string, api: ProviderConfig['api'], where: string, allowHttp = false): string {
-	let url: URL
-	try {
-		url = new URL(text.trim())
-	} catch {
-		throw new UserError(
-			`${where}: "${oneLine(text, 100)}" is no URL.`,
-			'It begins with https:// (or http:// for this machine).',
-		)
-	}
-	if (url.protocol !== 'https:' && url.protocol !== 'http:')
-		throw new UserError(`${where}: only https and http are possible.`)
-	if (url.username || url.password)
-		throw new UserError(`${where}: no user name or password in the URL.`, 'Name a key variable instead.')
-	if (url.search || url.hash) throw new UserError(`${where}: no "?" or "#" in a base URL.`)
-	if (url.protocol === 'http:' && !allowHttp && !isLoopback(url.hostname))
-		throw new UserError(
-			`${where}: plain http to ${url.hostname} would show the code and the key to the network.`,
-			'Use https, or set "allowHttp": true for this provider in ~/.garuda/models.json.',
-		)
-	let path = url.pathname.replace(/\/+$/, '').replace(/\/(?:chat\/completions|messages|models)$/, '')
-	if (api === 'anthropic') path = path.replace(/\/v1$/, '')
-	// A path of the provider's own (…/openai, /api/paas/v4) is kept; only a bare host gets the usual /v1.
-	else if (path === '') path = '/v1'
-	return url.origin + path
-}
-
-const isLoopback = (host: string): boolean =>
-	host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host)
 
 /**
  * Providers and model facts. A broken models.json is a UserError with file, line and field.
@@ -138,6 +94,10 @@ function builtIn(name: string, env: Env): ProviderConfig | null {
 	}
 }
 
+/** The provider of that name: the user's, a built-in one, or a server of this machine. UserError for one that is led elsewhere. */
+export const providerOf = (models: Models, name: string, env: Env): ProviderConfig | undefined =>
+	models.providers.find((one) => one.name === name) ?? localProvider(name, env) ?? undefined
+
 /**
  * The model that was asked for: the flag, then GARUDA_MODEL, then the default of models.json. "provider/model" when the
  * first part is a provider's name; a bare id goes to the provider that names it, or by its family.
@@ -153,11 +113,13 @@ export function chooseModel(
 			problem: {
 				code: 'auth',
 				message: 'No model is chosen.',
-				hint: 'Run "garuda setup", or set ANTHROPIC_API_KEY or OPENAI_API_KEY and name a model with -m, or try "-m tour" (no key needed).',
+				hint: 'Run "garuda setup", or set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a server of this machine (-m ollama/<model>), or try "-m tour" (no key needed).',
 			},
 		}
 	}
-	const known = `Known providers: ${models.providers.map((one) => one.name).join(', ')}.`
+	const own = models.providers.map((one) => one.name)
+	const here = localPresets.map((one) => one.name).filter((name) => !own.includes(name))
+	const known = `Known providers: ${own.join(', ')}${here.length > 0 ? `; servers on this machine: ${here.join(', ')}` : ''}.`
 	if (!/^[\w.:@+/~-]{1,200}$/.test(wanted))
 		return {
 			problem: {
@@ -166,7 +128,7 @@ export function chooseModel(
 				hint: 'It looks like provider/model.',
 			},
 		}
-	const provider = (name: string) => models.providers.find((one) => one.name === name)
+	const provider = (name: string) => providerOf(models, name, env)
 	const slash = wanted.indexOf('/')
 	if (slash > 0) {
 		const first = provider(wanted.slice(0, slash))
@@ -187,6 +149,11 @@ export function chooseModel(
 			},
 		}
 	if (naming[0]) return { provider: provider(naming[0].slice(0, naming[0].indexOf('/')))!, id: wanted }
+	const alone = provider(wanted)
+	if (alone)
+		return {
+			problem: { code: 'not_found', message: `"${wanted}" names no model.`, hint: `Write ${alone.name}/<model>.` },
+		}
 	if (/^claude-/.test(wanted)) return { provider: provider('anthropic')!, id: wanted }
 	if (/^(?:gpt-|chatgpt-|o\d|codex-)/.test(wanted)) return { provider: provider('openai')!, id: wanted }
 	return {

@@ -1,16 +1,18 @@
 // Model servers on this machine, found with no question: only their list of models is asked for. Used when no model is set.
+import { localPlaces } from '../config/local-presets.ts'
 import type { Http } from '../net/http.ts'
 
-/** Ollama, LM Studio, llama.cpp, its router, vLLM. */
-export const localPorts = [
-	{ name: 'Ollama', port: 11434 },
-	{ name: 'LM Studio', port: 1234 },
-	{ name: 'llama.cpp', port: 8080 },
-	{ name: 'llama.cpp router', port: 9931 },
-	{ name: 'vLLM', port: 8000 },
-] as const
+/** Where to look, and under which name what answers there is known. */
+export interface LocalPlace {
+	/** The provider's name where it has one: `ollama`. */
+	provider?: string
+	name: string
+	/** Base URL with /v1. */
+	url: string
+}
 
 export interface LocalServer {
+	provider?: string
 	name: string
 	/** Base URL with /v1. */
 	url: string
@@ -18,30 +20,31 @@ export interface LocalServer {
 }
 
 /**
- * Those that answer `GET /v1/models` in 400 ms with a list. No redirects, no key, at most 64 kB read. Whoever owns the
- * port may answer, so a found server is used only after the user said yes.
+ * Those that answer `GET /v1/models` in `limitMs` with a list. No redirects, no key, at most 64 kB read. Whoever owns the
+ * port may answer, so a found server is used only after the user said yes, or named it.
  */
 export async function localServers(
 	http: Http,
 	signal?: AbortSignal,
-	ports: readonly { name: string; port: number }[] = localPorts,
+	places: readonly LocalPlace[] = localPlaces({}),
+	limitMs = 400,
 ): Promise<LocalServer[]> {
-	const found = await Promise.all(ports.map((one) => probe(http, one, signal)))
+	const found = await Promise.all(places.map((one) => probe(http, one, limitMs, signal)))
 	return found.filter((one) => one !== null)
 }
 
 async function probe(
 	http: Http,
-	{ name, port }: { name: string; port: number },
+	{ provider, name, url }: LocalPlace,
+	limitMs: number,
 	signal?: AbortSignal,
 ): Promise<LocalServer | null> {
-	const url = `http://127.0.0.1:${port}/v1`
-	const limit = AbortSignal.timeout(400)
+	const limit = AbortSignal.timeout(limitMs)
 	try {
 		const response = await http.request({
 			url: `${url}/models`,
 			signal: signal ? AbortSignal.any([signal, limit]) : limit,
-			headerTimeoutMs: 400,
+			headerTimeoutMs: limitMs,
 		})
 		if (response.status !== 200) return null
 		const body: unknown = JSON.parse(await response.text(65_536))
@@ -56,7 +59,7 @@ async function probe(
 				? [one.id]
 				: [],
 		)
-		return { name, url, models: models.slice(0, 50) }
+		return { ...(provider ? { provider } : {}), name, url, models: models.slice(0, 50) }
 	} catch {
 		// Nothing there, or nothing that speaks this: both mean "not found" here.
 		return null

@@ -1,4 +1,5 @@
 // `garuda setup` with a person: what is set, then provider, key, check, model; nothing is written before the end.
+import { localPlaces } from '../config/local-presets.ts'
 import { baseUrl, type ProviderConfig } from '../config/models.ts'
 import { UserError } from '../errors.ts'
 import { localServers } from '../model/local.ts'
@@ -86,9 +87,9 @@ async function chooseProvider(room: SetupRoom, ask: Ask, now: Current, flags: Se
 	if (wanted !== undefined && flags['base-url'] === undefined) {
 		const provider = known(wanted)
 		if (provider) return provider
-		const server = (await localServers(room.http, undefined, room.place.localPorts)).find(
-			(one) => localNames[one.name] === wanted,
-		)
+		const server = (
+			await localServers(room.http, undefined, room.place.localPlaces ?? localPlaces(room.place.env))
+		).find((one) => localNames[one.name] === wanted)
 		if (server) return { name: wanted, api: 'openai', baseURL: server.url, keyName: null }
 		throw new UserError(
 			`No provider "${oneLine(wanted, 60)}" is known, and no server of that name was found.`,
@@ -96,7 +97,7 @@ async function chooseProvider(room: SetupRoom, ask: Ask, now: Current, flags: Se
 		)
 	}
 	if (flags['base-url'] !== undefined) return ownProvider(ask, now, flags)
-	const servers = await localServers(room.http, undefined, room.place.localPorts)
+	const servers = await localServers(room.http, undefined, room.place.localPlaces ?? localPlaces(room.place.env))
 	const state = (name: string) => {
 		const provider = known(name)
 		const found = provider && keyState(provider, room.place.env, now.credentials)

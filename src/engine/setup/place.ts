@@ -7,6 +7,7 @@ import { type GarudaPaths, garudaPaths } from '../config/paths.ts'
 import { loadPolicy, modelProblem, type Policy, policyPlaces } from '../config/policy.ts'
 import { loadSettings } from '../config/settings.ts'
 import { codeOf, UserError } from '../errors.ts'
+import type { LocalPlace } from '../model/local.ts'
 import { createHttp, type Http } from '../net/http.ts'
 import type { Clock } from '../ports.ts'
 import { oneLine } from '../text.ts'
@@ -19,7 +20,7 @@ export interface SetupPlace {
 	platform: string
 	clock?: Clock
 	/** Only for tests: where model servers of this machine are looked for, how long a check may take, another managed policy. */
-	localPorts?: readonly { name: string; port: number }[]
+	localPlaces?: readonly LocalPlace[]
 	checkMs?: number
 	managedPolicy?: string
 }

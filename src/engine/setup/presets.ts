@@ -1,5 +1,7 @@
 // The providers that setup knows by name: addresses, key names and where a key is had. Data of guided.ts and unattended.ts.
+import { localPresets } from '../config/local-presets.ts'
 import type { ProviderConfig } from '../config/models.ts'
+import { usualModel } from '../config/usual-models.ts'
 
 export interface Preset {
 	/** The provider's name in models.json. */
@@ -16,6 +18,11 @@ export interface Preset {
 	usual?: string
 }
 
+const usual = (name: string): { usual?: string } => {
+	const id = usualModel(name)
+	return id === undefined ? {} : { usual: id }
+}
+
 export const presets: readonly Preset[] = [
 	{
 		name: 'anthropic',
@@ -24,7 +31,7 @@ export const presets: readonly Preset[] = [
 		baseURL: 'https://api.anthropic.com',
 		keyName: 'ANTHROPIC_API_KEY',
 		keyPage: 'https://platform.claude.com/settings/keys',
-		usual: 'claude-sonnet-5-5',
+		...usual('anthropic'),
 	},
 	{
 		name: 'openai',
@@ -33,6 +40,7 @@ export const presets: readonly Preset[] = [
 		baseURL: 'https://api.openai.com/v1',
 		keyName: 'OPENAI_API_KEY',
 		keyPage: 'https://platform.openai.com/api-keys',
+		...usual('openai'),
 	},
 	{
 		name: 'openrouter',
@@ -79,13 +87,9 @@ export const presets: readonly Preset[] = [
 ]
 
 /** Servers of this machine by the names that model/local.ts finds them under. */
-export const localNames: Readonly<Record<string, string>> = {
-	Ollama: 'ollama',
-	'LM Studio': 'lmstudio',
-	'llama.cpp': 'llamacpp',
-	'llama.cpp router': 'llamacpp-router',
-	vLLM: 'vllm',
-}
+export const localNames: Readonly<Record<string, string>> = Object.fromEntries(
+	localPresets.map((one) => [one.title, one.name]),
+)
 
 export const presetOf = (name: string): Preset | undefined => presets.find((one) => one.name === name)
 

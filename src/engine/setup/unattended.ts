@@ -1,7 +1,7 @@
 // `garuda setup` with everything said in flags: no question is asked, so it also runs where there is no terminal.
-import { baseUrl, type ProviderConfig } from '../config/models.ts'
+import { localProvider } from '../config/local-presets.ts'
+import { baseUrl, type Env, type ProviderConfig } from '../config/models.ts'
 import { UserError } from '../errors.ts'
-import { localPorts } from '../model/local.ts'
 import { checkKey } from '../model/provider.ts'
 import { oneLine } from '../text.ts'
 import { checkProvider } from './check-provider.ts'
@@ -38,7 +38,7 @@ export async function unattended(room: SetupRoom, flags: SetupFlags): Promise<st
 			'Which provider? --provider is missing.',
 			`One of: ${presets.map((one) => one.name).join(', ')}, a local server (ollama, lmstudio, llamacpp, vllm), or any name with --base-url.`,
 		)
-	const provider = providerFor(name, flags, now)
+	const provider = providerFor(name, flags, now, room.place.env)
 	const { newKey, key } = keyToUse(provider, flags, room, now)
 	const lines = [...room.notices]
 	let listed: Listed[] | null = null
@@ -64,13 +64,11 @@ export async function unattended(room: SetupRoom, flags: SetupFlags): Promise<st
 }
 
 /** A preset, one of models.json, a server of this machine, or a new one at --base-url. */
-function providerFor(name: string, flags: SetupFlags, now: Current): ProviderConfig {
+function providerFor(name: string, flags: SetupFlags, now: Current, env: Env): ProviderConfig {
 	const known = now.models.providers.find((one) => one.name === name)
-	const local = localPorts.find((one) => localNames[one.name] === name)
+	const local = localProvider(name, env)
 	const base: ProviderConfig | null =
-		known ??
-		presetProvider(name) ??
-		(local ? { name, api: 'openai', baseURL: `http://127.0.0.1:${local.port}/v1`, keyName: null } : null)
+		known ?? presetProvider(name) ?? (local ? { name, api: local.api, baseURL: local.baseURL, keyName: null } : null)
 	if (!base && flags['base-url'] === undefined)
 		throw new UserError(
 			`No provider "${oneLine(name, 60)}" is known.`,

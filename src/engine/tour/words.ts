@@ -1,11 +1,7 @@
 // What the tour says whatever it met. Used by script.ts and play.ts.
 import { notAnAi } from './facts.ts'
 
-/** The ways out when there is no model. */
-export const threeWays = `A model is had in one of three ways:
-  1. garuda setup                      (asks for a provider and a key)
-  2. export ANTHROPIC_API_KEY=…        (or OPENAI_API_KEY)
-  3. a model server on this machine    (such as Ollama), named with -m`
+export { threeWays } from '../config/usual-models.ts'
 
 /** What it answers to. */
 export const menu = `Here it answers to a few words only:

@@ -59,7 +59,7 @@ export async function scene(steps: Handler | Reply[] = provider(), env: Record<s
 			env: { ANTHROPIC_BASE_URL: server.url, OPENAI_BASE_URL: `${server.url}/v1`, ...env },
 			platform: 'linux',
 			clock,
-			localPorts: [],
+			localPlaces: [],
 			checkMs: 2_000,
 			managedPolicy: join(home, 'no-policy.json'),
 		},

@@ -171,7 +171,7 @@ describe('setup: guided', () => {
 	it("a server found on this machine needs no key, and gets none of the user's", async () => {
 		const at = await open(() => models('qwen3'), { OPENAI_API_KEY: goodKey })
 		const port = Number(new URL(at.server.url).port)
-		const said = await run({ ...at.place, localPorts: [{ name: 'Ollama', port }] }, [
+		const said = await run({ ...at.place, localPlaces: [{ name: 'Ollama', url: `http://127.0.0.1:${port}/v1` }] }, [
 			'Set up a provider',
 			'Ollama',
 			'qwen3',
