@@ -8,38 +8,70 @@ export interface GitConfigEntry {
 	value: string
 }
 
-/** Every key of a configuration file's text, in order. Lenient: what git would refuse may be read too. */
+const header = /\[\s*([\w.-]+)\s*(?:"((?:[^"\\\n]|\\.)*)")?\s*\]/y
+const name = /([A-Za-z][\w-]*)[ \t\r]*(=?)/y
+
+/**
+ * Every key of a configuration file's text, in order, character by character as git goes: a comment ends at its line's end
+ * whatever stands before that, several headers may share a line. Lenient: what git would refuse may be read too.
+ */
 export const parseGitConfig = (text: string): GitConfigEntry[] => {
 	const entries: GitConfigEntry[] = []
+	const all = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
+	const lineEnd = (from: number) => (all.indexOf('\n', from) + 1 || all.length + 1) - 1
+	const match = (pattern: RegExp) => {
+		pattern.lastIndex = at
+		return pattern.exec(all)
+	}
 	let section = ''
-	for (let line of text.replace(/\\\r?\n/g, '').split(/\r?\n/)) {
-		const header = /^\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]/.exec(line)
-		if (header) {
-			const name = header[2]?.replace(/\\(.)/g, '$1')
-			section = header[1]!.toLowerCase() + (name === undefined ? '' : `.${name}`)
-			line = line.slice(header[0].length)
+	let at = 0
+	while (at < all.length) {
+		const char = all[at]!
+		if (/\s/.test(char)) {
+			at++
+			continue
 		}
-		const pair = /^\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$/.exec(line)
-		if (pair) entries.push({ key: `${section}.${pair[1]!.toLowerCase()}`, value: plainValue(pair[2] ?? 'true') })
+		const head = char === '[' ? match(header) : null
+		if (head) {
+			section = head[1]!.toLowerCase() + (head[2] === undefined ? '' : `.${head[2].replace(/\\(.)/g, '$1')}`)
+			at += head[0].length
+			continue
+		}
+		const key = match(name)
+		if (!key) {
+			at = lineEnd(at)
+			continue
+		}
+		at += key[0].length
+		const given = key[2] === '=' ? readValue(all, at) : { value: 'true', end: lineEnd(at) }
+		entries.push({ key: `${section}.${key[1]!.toLowerCase()}`, value: given.value })
+		at = given.end
 	}
 	return entries
 }
 
-const plainValue = (raw: string): string => {
+/** A value from the character after its sign to the end of its last line. */
+const readValue = (text: string, from: number): { value: string; end: number } => {
 	let value = ''
 	let quoted = false
-	for (let index = 0; index < raw.length; index++) {
-		const char = raw[index]!
+	let comment = false
+	let index = from
+	for (; index < text.length; index++) {
+		const char = text[index]!
+		if (char === '\n') break
+		if (comment) continue
 		if (char === '"') quoted = !quoted
-		else if (char === '\\') value += raw[++index] ?? ''
-		else if (!quoted && (char === '#' || char === ';')) break
+		else if (char === '\\') {
+			const next = text[++index]
+			if (next !== '\n') value += next ?? ''
+		} else if (!quoted && (char === '#' || char === ';')) comment = true
 		else value += char
 	}
-	return value.trim()
+	return { value: value.trim(), end: index }
 }
 
 const runsPrograms =
-	/^(?:core\.(?:fsmonitor|hookspath|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand|attributesfile|worktree)|sequence\.editor|include\.path|includeif\..*\.path|filter\..*\.(?:clean|smudge|process)|diff\..*\.(?:textconv|command)|diff\.external|merge\..*\.driver|(?:diff|merge)tool\..*\.(?:cmd|path)|alias\..*|pager\..*|credential\..*helper|gpg\..*program|remote\..*\.(?:uploadpack|receivepack|vcs|proxy)|url\..*\.(?:insteadof|pushinsteadof)|interactive\.difffilter|submodule\..*\.update|trailer\..*\.(?:cmd|command)|uploadpack\.packobjectshook|browser\..*\.cmd|man\..*\.cmd|init\.templatedir|protocol\..*allow)$/
+	/^(?:core\.(?:fsmonitor|hookspath|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand|attributesfile|worktree)|sequence\.editor|include\.path|includeif\..*\.path|filter\..*\.(?:clean|smudge|process)|diff\..*\.(?:textconv|command)|diff\.external|merge\..*\.driver|(?:diff|merge)tool\..*\.(?:cmd|path)|alias\..*|pager\..*|credential\..*helper|gpg\.(?:.*program|.*\.defaultkeycommand)|remote\..*\.(?:uploadpack|receivepack|vcs|proxy)|url\..*\.(?:insteadof|pushinsteadof)|interactive\.difffilter|submodule\..*\.update|trailer\..*\.(?:cmd|command)|uploadpack\.packobjectshook|browser\..*\.cmd|man\..*\.cmd|init\.templatedir|tar\..*\.command|hook\..*\.command|imap\.tunnel|sendemail\.(?:.*\.)?(?:smtpserver|sendmailcmd|tocmd|cccmd|headercmd)|guitool\..*\.cmd|instaweb\.httpd|lfs\.customtransfer\..*\.path|lfs\.extension\..*\.(?:clean|smudge)|protocol\..*allow)$/
 
 /** The keys of a configuration that make git run a program or obey another file. */
 export const riskyKeys = (text: string): string[] =>

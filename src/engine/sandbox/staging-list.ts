@@ -3,8 +3,10 @@ import { promises as fs } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { unified } from '../files/unified.ts'
 import { oneLine } from '../text.ts'
+import { rootProtected } from './names.ts'
 import { inside } from './paths.ts'
 import { type Entry, type Known, look, type StagedTree, type StagingCopy } from './staging-copy.ts'
+import { gitRefusal } from './staging-git.ts'
 
 export interface StagedChange {
 	/** Relative to its root. */
@@ -187,9 +189,11 @@ export const forbidden = async (
 	if (entry.kind === 'other') return 'no file, folder or link'
 	if (closed(entry)) return closedWhy
 	if (entry.kind === 'file' && (entry.mode & 0o6000) !== 0) return 'it would run with the rights of its owner'
-	if (entry.kind !== 'link') return null
-	const target = await fs.readlink(join(copy.path, path))
-	return linkInside(copy.base, path, target) ? null : `a link out of the project, to ${oneLine(target, 200)}`
+	if (entry.kind === 'link') {
+		const target = await fs.readlink(join(copy.path, path))
+		if (!linkInside(copy.base, path, target)) return `a link out of the project, to ${oneLine(target, 200)}`
+	}
+	return gitRefusal(copy, path, entry)
 }
 
 /**
@@ -225,7 +229,8 @@ export const describeChanges = async (copies: readonly StagedTree[], lists: read
 		for (const { path, why } of list.refused) heads.push(`left out: ${shown(path)} (${why})`)
 		const objects = list.changes.filter(isGitObject)
 		// Named by their content's hash: their names tell a person nothing.
-		if (objects.length > 0) heads.push(`new     .git/objects (${objects.length} files and folders of git's store)`)
+		for (const [store, count] of Map.groupBy(objects, ({ path }) => storeOf(path)!))
+			heads.push(`new     ${shown(store)} (${count.length} files and folders of git's store)`)
 		for (const change of list.changes) {
 			total++
 			if (isGitObject(change)) continue
@@ -247,20 +252,27 @@ export const describeChanges = async (copies: readonly StagedTree[], lists: read
 	return [counts.join(', '), ...heads, ...more, ...(diffs.length > 0 ? ['', ...diffs] : [])].join('\n')
 }
 
-const isGitObject = ({ path, kind }: StagedChange): boolean =>
-	kind === 'create' &&
-	/^\.git\/objects\/(?:[0-9a-f]{2}(?:\/[0-9a-f]{38,62})?|pack\/pack-[0-9a-f]{40,64}\.\w+)$/.test(path)
+/** The store that a path is an object of. */
+const storeOf = (path: string): string | undefined =>
+	/^((?:.+\/)?\.git\/objects)\/(?:[0-9a-f]{2}(?:\/[0-9a-f]{38,62})?|pack\/pack-[0-9a-f]{40,64}\.\w+)$/.exec(path)?.[1]
+
+const isGitObject = ({ path, kind }: StagedChange): boolean => kind === 'create' && storeOf(path) !== undefined
 
 const words = { create: 'new', change: 'changed', delete: 'deleted' }
+
+/** Protected at the top of a root; further down any project may lie, so it is only said. */
+const obeyed = new Set(rootProtected)
 
 const octal = (mode: number): string => mode.toString(8).padStart(3, '0')
 
 const headOf = ({ kind, modeOnly }: StagedChange): string =>
 	kind === 'create' ? 'new    ' : kind === 'delete' ? 'delete ' : modeOnly ? 'mode   ' : 'change '
 
-const tailOf = ({ kind, old, new: now, target, oldTarget, modeOnly }: StagedChange): string => {
+const tailOf = ({ path, kind, old, new: now, target, oldTarget, modeOnly }: StagedChange): string => {
 	const what = now ?? old
 	const parts: string[] = []
+	if (now && path.split('/').some((name) => obeyed.has(name)))
+		parts.push('OBEYED by editors, shells or agents that open it')
 	if (what?.kind === 'folder') parts.push('folder')
 	if (what?.kind === 'link')
 		parts.push(

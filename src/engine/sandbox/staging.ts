@@ -275,7 +275,7 @@ const quiet = (list: () => string[]): string[] => {
 	}
 }
 
-/** What makes git run programs, in a repository that was there before the command; a new one has none of the user's trust. */
+/** What makes git run programs, in a repository that was there before the command; of a new one, staging-git.ts looks at what it says. */
 const gitOwn = (copy: StagedTree, real: string): boolean => {
 	const found = /^(.*\/\.git)\/(?:modules\/(?:.*\/)?)?([^/]+)/.exec(real)
 	return found !== null && gitProtected.includes(found[2]!) && copy.had(found[1]!.slice(copy.base.length + 1))
