@@ -1,6 +1,16 @@
 // Runs texts in bash with a PATH of recording stubs and holds what ran against what readShell says could run.
 import { spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+	chmodSync,
+	existsSync,
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	readFileSync,
+	readlinkSync,
+	rmSync,
+	writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DYNAMIC, readShell } from '../../../src/engine/permission/shell-words.ts'
@@ -69,8 +79,9 @@ done 2>/dev/null
 				.on('error', reject)
 				.on('close', () => resolve()),
 		)
-		// What was sent to the background may still be writing.
+		// What was sent to the background may still be writing; what loops there for ever ends with its text.
 		await new Promise((resolve) => setTimeout(resolve, 60))
+		endBelow(out)
 		const found = texts.map((_, index) => records(join(out, `${index + 1}.log`)))
 		rmSync(out, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 		return found
@@ -109,6 +120,16 @@ done 2>/dev/null
 	close(): void {
 		rmSync(this.dir, { recursive: true, force: true })
 	}
+}
+
+/** Ends the processes that stand in a folder. */
+const endBelow = (folder: string): void => {
+	for (const pid of readdirSync('/proc'))
+		try {
+			if (/^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(folder)) process.kill(Number(pid), 'SIGKILL')
+		} catch {
+			// gone by now, or another user's
+		}
 }
 
 const records = (path: string): string[][] => {
