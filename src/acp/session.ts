@@ -10,6 +10,7 @@ import type {
 	StopReason,
 } from '@agentclientprotocol/sdk'
 import {
+	fewOf,
 	type Garuda,
 	type ModelInfo,
 	oneLine,
@@ -140,7 +141,8 @@ export class AcpSession {
 	/** Sends the menu where it has changed; a file that is left out is told of once. */
 	private async refreshMenu(): Promise<void> {
 		const { commands, problems } = await this.session.commands()
-		for (const problem of problems) if (!this.told.has(problem)) this.notices.push(problem)
+		const untold = problems.filter((one) => !this.told.has(one))
+		this.notices.push(...fewOf(untold, (more) => `${more} more command files are left out; /help names them all.`))
 		for (const problem of problems) this.told.add(problem)
 		const menu = availableCommands(commands)
 		const text = JSON.stringify(menu)

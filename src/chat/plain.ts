@@ -4,6 +4,7 @@ import {
 	type ApprovalRequest,
 	type Approver,
 	type EngineOptions,
+	fewOf,
 	type Garuda,
 	messageOf,
 	type OpenOptions,
@@ -348,7 +349,9 @@ export async function chat(o: ChatOptions): Promise<number> {
 		}
 		for (const notice of next.notices) out.line(renderer.notice('warning', notice).trimEnd())
 		// A command file that is left out is never missing without a word.
-		for (const problem of (await next.commands()).problems) out.line(renderer.notice('warning', problem).trimEnd())
+		const { problems } = await next.commands()
+		for (const problem of fewOf(problems, (more) => `${more} more command files are left out; /help names them all.`))
+			out.line(renderer.notice('warning', problem).trimEnd())
 		if (resumed) past(next)
 		next.onEvent((event) => {
 			// A turn's events come by the turn.

@@ -44,6 +44,10 @@ export const cutTail = (text: string, max: number): string => {
 	return text.slice(code >= 0xdc00 && code < 0xe000 ? start + 1 : start)
 }
 
+/** At most `max` of the sentences, and one for the rest: a repository with a thousand mistakes does not bury what else is said. */
+export const fewOf = (sentences: readonly string[], rest: (count: number) => string, max = 5): string[] =>
+	sentences.length <= max + 1 ? [...sentences] : [...sentences.slice(0, max), rest(sentences.length - max)]
+
 /** Head and tail of a text with a line between that says how much was left out; the text itself when it fits. */
 export const clip = (text: string, max: number, hint = ''): string => {
 	if (text.length <= max) return text

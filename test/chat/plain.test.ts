@@ -365,6 +365,18 @@ describe('the plain chat', () => {
 		expect(fakes[0]!.prompts).to.deep.equal(['one \ntwo'])
 	})
 
+	it('a thousand command files that are left out do not bury the start: five, and how many more', async () => {
+		const problems = Array.from({ length: 1000 }, (_, i) => `.garuda/commands/n${i}.md is left out: it is a link.`)
+		const { io, line, done } = start(answers, { options: { commands: { commands: [], problems } } })
+		await io.sees('995 more command files are left out; /help names them all.')
+		const shown = io.out.text
+		expect(shown.match(/n\d+\.md is left out/g)).to.have.length(5)
+		await line('/help')
+		await io.sees('n999.md is left out')
+		await line('/exit')
+		expect(await done).to.equal(0)
+	})
+
 	it('a command file runs as a prompt of its own; what was left out is said at the start', async () => {
 		const file = {
 			name: 'fix',

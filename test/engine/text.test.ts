@@ -4,6 +4,7 @@ import {
 	clip,
 	cutHead,
 	cutTail,
+	fewOf,
 	hasHidden,
 	oneLine,
 	stripEscapes,
@@ -38,6 +39,16 @@ describe('text that a person is shown', () => {
 			expect(visible(text)).to.equal(text)
 			expect(hasHidden(text)).to.equal(false)
 		}
+	})
+
+	it('names a few of many sentences, and how many more there are', () => {
+		const all = Array.from({ length: 9 }, (_, i) => `s${i}`)
+		const rest = (count: number) => `${count} more`
+		expect(fewOf(all, rest)).to.deep.equal(['s0', 's1', 's2', 's3', 's4', '4 more'])
+		expect(fewOf(all, rest, 2)).to.deep.equal(['s0', 's1', '7 more'])
+		// A line for one more is no shorter than that one.
+		expect(fewOf(all.slice(0, 6), rest)).to.deep.equal(all.slice(0, 6))
+		expect(fewOf([], rest)).to.deep.equal([])
 	})
 
 	it('makes one line of any text', () => {

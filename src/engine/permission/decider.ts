@@ -3,6 +3,7 @@ import { boundPlace } from '../config/policy.ts'
 import type { RuleText, Settings } from '../config/settings.ts'
 import { UserError } from '../errors.ts'
 import type { Files } from '../ports.ts'
+import { fewOf } from '../text.ts'
 import type { CallInfo, Effect, Mode } from '../types.ts'
 import { checkCommand } from './command-paths.ts'
 import { decisionContext } from './context.ts'
@@ -68,7 +69,10 @@ export function createDecider(deps: DeciderDeps): Decider {
 	const { writable = ['/tmp', '/var/tmp', '/private/tmp'] } = deps
 	const { policy } = settings
 	const named = fixed.problems.map(({ text }) => ({ text: text.replace('--allow:0: the allow rule', '--allow:') }))
-	const notices = [...problems, ...named].map((one) => `${one.text} It has no effect.`)
+	const notices = fewOf(
+		[...problems, ...named].map((one) => `${one.text} It has no effect.`),
+		(more) => `${more} more rules have no effect.`,
+	)
 	// What the command line or a session answer allows is the user's word as well.
 	const noAllow = policy?.allowRules
 	if (noAllow && flags.length > 0) {

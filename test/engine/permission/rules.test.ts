@@ -57,6 +57,10 @@ describe('permission: rules', () => {
 			expect(told({ [list]: ['edit', 'bsh'] }), list)
 				.to.match(/settings\.json:\d+: the (?:allow|ask|deny) rule "bsh" names no tool/)
 				.and.not.include('"edit"')
+		// A project with hundreds of them does not bury what else is said.
+		const many = told({ deny: Array.from({ length: 300 }, (_, i) => `bsh${i}`) }).split('\n')
+		expect(many).to.have.length(6)
+		expect(many[5]).to.equal('295 more rules have no effect.')
 		expect(() => decider(at, { fixed: ['Bash(npm test)'] })).to.throw(
 			/names no tool: there is no tool "Bash"; it is written bash/,
 		)
