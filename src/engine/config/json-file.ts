@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { codeOf, UserError } from '../errors.ts'
-import { brokenAt, lineColumn } from './json-place.ts'
+import { brokenAt, deepAt, lineColumn } from './json-place.ts'
 
 export interface JsonFile {
 	file: string
@@ -20,6 +20,8 @@ export interface ReadOptions {
 }
 
 const maxBytes = 1 << 20
+/** Brackets within brackets; what is written by hand has a handful. */
+const maxDepth = 100
 const keep = 'The file was left as it is: mend it, or move it away to start without it.'
 
 /**
@@ -63,6 +65,10 @@ function parseJson(file: string, bytes: Uint8Array): JsonFile {
 			`${file}:1:1: starts with a byte order mark (BOM), which JSON does not allow.`,
 			'Save it as UTF-8 without BOM.',
 		)
+	// Whoever checks or copies the value goes down by calls.
+	const deep = deepAt(text, maxDepth)
+	if (deep !== null)
+		throw new UserError(`${file}:${lineColumn(text, deep)}: is nested more than ${maxDepth} levels deep`, keep)
 	if (text.trim() === '') throw new UserError(`${file}:1:1: is empty.`, 'Write {} into it, or remove it.')
 	try {
 		return { file, text, value: JSON.parse(text) as unknown, bytes }

@@ -53,6 +53,21 @@ export function brokenAt(text: string): number {
 	}
 }
 
+/** The offset of the first bracket that is open within `max` others, or null. Linear, in any text. */
+export function deepAt(text: string, max: number): number | null {
+	let depth = 0
+	let quoted = false
+	for (let at = 0; at < text.length; at++) {
+		const char = text[at]
+		if (char === '"') quoted = !quoted
+		else if (quoted) at += char === '\\' ? 1 : 0
+		else if (char === '[' || char === '{') depth++
+		else if (char === ']' || char === '}') depth--
+		if (depth > max) return at
+	}
+	return null
+}
+
 /** "line:column" of the value at `path` in valid JSON text; of the nearest parent when it is not there. */
 export function locate(text: string, path: readonly (string | number)[]): string {
 	let at = 0

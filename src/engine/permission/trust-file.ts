@@ -1,6 +1,7 @@
 // ~/.garuda/trust.json on the disk: private, replaced as a whole under a lock. Beside the trust store.
 import { constants, promises as fs } from 'node:fs'
 import { dirname } from 'node:path'
+import { deepAt } from '../config/json-place.ts'
 import { codeOf, UserError } from '../errors.ts'
 import { lock, writeAtomic } from '../files/atomic.ts'
 import { ownUid } from '../own-uid.ts'
@@ -81,6 +82,7 @@ async function read(file: string): Promise<State> {
 
 function parse(text: string): State {
 	try {
+		if (deepAt(text, 20) !== null) return { entries: [], damaged: true, newer: false }
 		const value = JSON.parse(text) as { version?: unknown; consents?: unknown } | null
 		if (typeof value?.version === 'number' && value.version > 1) return { entries: [], damaged: false, newer: true }
 		// What is no list is damaged: it has no filter.

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { denyReadPaths } from '../../../src/engine/config/deny-read.ts'
+import { readJsonFile } from '../../../src/engine/config/json-file.ts'
 import { locate } from '../../../src/engine/config/json-place.ts'
 import { garudaPaths } from '../../../src/engine/config/paths.ts'
 import { defaultSettings, loadSettings, settingsJsonSchema } from '../../../src/engine/config/settings.ts'
@@ -250,6 +251,36 @@ describe('config: settings', () => {
 				.and.include(word)
 			expect(error.hint, text).to.be.a('string')
 			expect(await readFile(paths().settings, 'utf8')).to.equal(text)
+		}
+	})
+
+	for (const [what, open, close] of [
+		['lists', '[', ']'],
+		['objects', '{"a":', '}'],
+		['both', '[{"a[\\"":', '}]'],
+	] as const)
+		it(`Z06 a file nested beyond any use is named with its place, not a fault: ${what}`, async () => {
+			const deep = (count: number) => `{\n"deny": ${open.repeat(count)}1${close.repeat(count)}}`
+			for (const put of [
+				() => load(deep(50_000)),
+				() => load('{}', deep(50_000)),
+				() => load('{}', `{"deny": ${open.repeat(50_000)}`),
+			]) {
+				const { message } = await failure(put())
+				expect(message).to.match(/settings\.json:\d:\d+: is nested more than 100 levels deep/)
+				await rm(paths().settings, { force: true })
+			}
+			// What stands in a text is no bracket.
+			await rm(paths().project.settings, { force: true })
+			await load(`{"deny": [${JSON.stringify(`bash(echo ${'[{"'.repeat(200)})`)}]}`)
+		})
+
+	it('Z06 the files of models, keys, search and policy are read with the same care', async () => {
+		const deep = `{"x":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
+		for (const name of ['models.json', 'credentials.json', 'search.json', 'policy.json']) {
+			const file = join(home, '.garuda', name)
+			await writeFile(file, deep, { mode: 0o600 })
+			expect((await failure(readJsonFile(file))).message).to.match(new RegExp(`${name}:1:105: is nested more than 100`))
 		}
 	})
 

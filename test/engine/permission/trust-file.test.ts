@@ -41,6 +41,8 @@ describe('trust: the file of consents', () => {
 			'{"consents":"x"}',
 			'{"consents":{"0":1}}',
 			`${good}${' '.repeat(4 << 20)}`,
+			`{"version":1,"consents":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+			good.replace('}]', `,"x":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}]`),
 		]) {
 			const state = await read(put(text))
 			expect(state, text.slice(0, 30)).to.deep.include({ entries: [], damaged: true, newer: false })
