@@ -6,6 +6,7 @@ const { join } = process.getBuiltinModule('node:path')
 
 const root = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..')
 const argv = process.argv.slice(2)
+let told = false
 const say = (text) => fs.writeSync(2, `garuda: ${text}\n`)
 
 await start()
@@ -41,8 +42,7 @@ async function start() {
 	// 5. --version needs nothing else.
 	if (version) {
 		const { name, version } = JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8'))
-		// A reader that left is no failure to tell of.
-		process.stdout.on('error', () => {})
+		process.stdout.on('error', lost)
 		process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
 		return
 	}
@@ -56,10 +56,24 @@ async function start() {
 		return
 	}
 	const { execute } = await import('../dist/oclif.js')
+	// Its own listener throws.
+	process.stdout.removeAllListeners('error').on('error', lost)
 	// Not awaited: oclif's flush waits behind an unref'd timer, which a top-level await would report as unsettled.
 	// Chat and acp need no plugin (help topics, completion): looking for them costs as much as all of the settings.
 	const loadOptions = argv[0] === 'chat' || argv[0] === 'acp' ? { root, pjson: withoutPlugins() } : undefined
 	void execute({ args: argv, dir: import.meta.url, loadOptions })
+}
+
+/** What was written did not arrive. A reader that left is no failure to tell of; each verb may listen in a way of its own. */
+function lost({ code, message }) {
+	if (code === 'EPIPE' || told) return
+	told = true
+	process.exitCode = 1
+	try {
+		say(`the output could not be written: ${message}`)
+	} catch {
+		// stderr is gone as well
+	}
 }
 
 /** src/acp/stdout.ts takes the real `write` over from here. */

@@ -1,6 +1,6 @@
 // How a run ends and what it leaves on its streams: exit codes, pipes, closed readers, colours, the debug log.
 import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import {
@@ -279,6 +279,30 @@ describe('output through pipes', function () {
 		expect(run.stdout.trim()).to.equal('code 1')
 		expect(run.stderr).to.include('ENOSPC')
 	})
+
+	for (const words of [
+		'--version',
+		'-v',
+		'--help',
+		'chat --help',
+		'trust',
+		'trust list --help',
+		'trust list --json',
+		'trust list',
+		'audit show --help',
+		'audit verify',
+		'policy check "bash(ls)" --json',
+	])
+		it(`J06 a full disk behind ${words} is one line on stderr and exit 1`, async function () {
+			if (!existsSync('/dev/full')) this.skip()
+			const run = await shell(place(), `GARUDA ${words} > /dev/full; echo "code $?"`)
+			expect(run.stdout.trim()).to.equal('code 1')
+			expect(run.stderr.match(/^garuda: the output could not be written: ENOSPC.*$/gm), run.stderr).to.have.length(1)
+			expect(run.stderr).to.not.match(/\n\s+at |Node\.js v/)
+			// Both streams: nobody can be told.
+			const both = await shell(place(), `GARUDA ${words} > /dev/full 2>&1; echo "code $?"`)
+			expect(both.stdout.trim()).to.equal('code 1')
+		})
 
 	it('closed streams: no stdout, no stderr, no stdin', async () => {
 		const at = place()
