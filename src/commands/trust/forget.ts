@@ -24,6 +24,9 @@ Exit codes: 0 done · 1 there is no such consent, or the file cannot be changed 
 		const { args, flags } = await this.parse(TrustForget)
 		const { what } = args
 		if ((what === undefined) !== (flags.all === true)) return this.misused('Name one consent, or say --all.')
+		// An empty text would be the current folder: a variable that is not set forgets nothing.
+		if (what?.trim() === '')
+			return this.misused('Name one consent: a number of the list, a path, or a hash; this is empty.')
 		const { trustForget } = await import('../../engine/inspect/trust.ts')
 		const { env } = process
 		const place = { home: env.HOME || homedir(), garudaHome: env.GARUDA_HOME, cwd: process.cwd() }

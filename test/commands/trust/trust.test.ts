@@ -105,6 +105,15 @@ describe('garuda trust', function () {
 			expect(statSync(file).mode & 0o777).to.equal(0o600)
 		})
 
+	for (const empty of ['', ' ', '\t\n'])
+		it(`forget of an empty text (${JSON.stringify(empty)}) is wrong usage, not the folder it runs in`, async () => {
+			const all = await trusted()
+			const { code, stdout, stderr } = await garuda(['forget', empty], { cwd: at.root })
+			expect([code, stdout]).to.deep.equal([2, ''])
+			expect(stderr).to.include('this is empty')
+			expect(await granted(all)).to.deep.equal(['granted', 'granted', 'granted'])
+		})
+
 	it('what fits nothing is exit 1 and changes nothing; neither or both words, exit 2', async () => {
 		await trusted()
 		const before = readFileSync(file, 'utf8')
