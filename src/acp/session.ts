@@ -10,8 +10,8 @@ import type {
 	StopReason,
 } from '@agentclientprotocol/sdk'
 import {
-	fewOf,
 	type Garuda,
+	leftOut,
 	type ModelInfo,
 	oneLine,
 	type PromptInput,
@@ -142,7 +142,7 @@ export class AcpSession {
 	private async refreshMenu(): Promise<void> {
 		const { commands, problems } = await this.session.commands()
 		const untold = problems.filter((one) => !this.told.has(one))
-		this.notices.push(...fewOf(untold, (more) => `${more} more command files are left out; /help names them all.`))
+		this.notices.push(...leftOut({ problems: untold }))
 		for (const problem of problems) this.told.add(problem)
 		const menu = availableCommands(commands)
 		const text = JSON.stringify(menu)

@@ -4,8 +4,8 @@ import {
 	type ApprovalRequest,
 	type Approver,
 	type EngineOptions,
-	fewOf,
 	type Garuda,
+	leftOut,
 	messageOf,
 	type OpenOptions,
 	oneLine,
@@ -347,11 +347,9 @@ export async function chat(o: ChatOptions): Promise<number> {
 			out.line(`${paint('bold', `Garuda ${o.version}`)}  ${oneLine(model)}  ${mode} mode  sandbox: ${oneLine(sandbox)}`)
 			dim(`${oneLine(next.root)}  (/help lists the commands; Ctrl-C stops a turn, twice leaves)`)
 		}
-		for (const notice of next.notices) out.line(renderer.notice('warning', notice).trimEnd())
 		// A command file that is left out is never missing without a word.
-		const { problems } = await next.commands()
-		for (const problem of fewOf(problems, (more) => `${more} more command files are left out; /help names them all.`))
-			out.line(renderer.notice('warning', problem).trimEnd())
+		for (const notice of [...next.notices, ...leftOut(await next.commands())])
+			out.line(renderer.notice('warning', notice).trimEnd())
 		if (resumed) past(next)
 		next.onEvent((event) => {
 			// A turn's events come by the turn.

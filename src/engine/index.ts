@@ -23,6 +23,7 @@ export { createEngine, preload } from './engine.ts'
 export { messageOf, ToolError, UserError } from './errors.ts'
 export type { Approver, Clock, Executor, ModelClient, SessionRecord, SessionSummary, Snapshots } from './ports.ts'
 export { recordingTo, scriptedFromFile } from './scripted-model.ts'
+export { leftOut } from './slash/custom.ts'
 export {
 	completeSlash,
 	parseSlash,
@@ -33,7 +34,7 @@ export {
 	slashCommands,
 	slashPrompt,
 } from './slash.ts'
-export { clip, cutHead, cutTail, fewOf, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
+export { clip, cutHead, cutTail, hasHidden, hiddenWarning, oneLine, stripEscapes, visible } from './text.ts'
 export type {
 	AgentEvent,
 	Answer,
