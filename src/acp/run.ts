@@ -23,6 +23,7 @@ export interface TourRoom {
 		home: string
 		tmpdir: string
 		env: Record<string, string | undefined>
+		ways?: string
 	}): Promise<{
 		root: string
 		garudaHome: string
@@ -121,9 +122,15 @@ function ended(closed: Promise<void>): Promise<number> {
 	})
 }
 
+/** In an editor the tour was chosen in its settings, so the way to a model ends there too. */
+export const editorWays = `Three ways to get a model, each for a new thread here:
+  1. garuda setup, in a terminal; then take the tour out of this editor's entry for Garuda
+  2. ANTHROPIC_API_KEY or OPENAI_API_KEY in the "env" of the entry
+  3. "args": ["acp", "-m", "ollama/<model>"] in the entry, for a server on this machine`
+
 async function tourFor(root: string, room: () => Promise<TourRoom>, home: string, env: NodeJS.ProcessEnv) {
 	const [{ prepareTour }, { tmpdir }] = await Promise.all([room(), import('node:os')])
-	const tour = await prepareTour({ root, home, tmpdir: tmpdir(), env })
+	const tour = await prepareTour({ root, home, tmpdir: tmpdir(), env, ways: editorWays })
 	return {
 		options: { root: tour.root, garudaHome: tour.garudaHome, model: 'tour', clients: { tour: async () => tour } },
 		remove: () => tour.remove(),

@@ -81,7 +81,10 @@ export function createServer(options: ServerOptions): Server {
 			...tour?.options,
 			root: tour?.options.root ?? params.cwd,
 			approver,
-			...(side.buffers ? { ports: { ...base.ports, buffer: (path) => bufferText(approver, params.cwd, path) } } : {}),
+			// The tour's scratch copy is open in no editor.
+			...(side.buffers && !tour
+				? { ports: { ...base.ports, buffer: (path) => bufferText(approver, params, path) } }
+				: {}),
 			...(params.additionalDirectories?.length ? { extraDirs: [...params.additionalDirectories] } : {}),
 			// Before a session there is only a form to ask with; without one, what was not agreed to is left out with a notice. In a
 			// prompt (a project's command) there is always a way.
@@ -115,12 +118,21 @@ export function createServer(options: ServerOptions): Server {
 		}
 	}
 
-	/** The editor's text of a file, by the path as the editor spells it; null when it has none or does not answer soon. */
-	async function bufferText({ at }: AcpApprover, cwd: string, path: string): Promise<string | null> {
+	/**
+	 * The editor's text of a file, by the path as the editor spells it; null when it has none or does not answer soon. A path
+	 * outside of the session's folders is not asked for: an editor takes that for a fault.
+	 */
+	async function bufferText({ at }: AcpApprover, folders: Folders, path: string): Promise<string | null> {
 		if (!at) return null
 		try {
-			const inside = relative(await realpath(cwd), path)
-			const spelled = inside.startsWith('..') || isAbsolute(inside) ? path : join(cwd, inside)
+			let spelled: string | null = null
+			for (const folder of [folders.cwd, ...(folders.additionalDirectories ?? [])]) {
+				const inside = relative(await realpath(folder), path)
+				if (inside === '..' || inside.startsWith('../') || isAbsolute(inside)) continue
+				spelled = join(folder, inside)
+				break
+			}
+			if (spelled === null) return null
 			const limit = { cancellationSignal: AbortSignal.timeout(bufferMs), stopWaitingOnCancel: true }
 			const { content } = await client!.request('fs/read_text_file', { sessionId: at.sessionId, path: spelled }, limit)
 			return content

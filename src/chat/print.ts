@@ -187,7 +187,8 @@ export async function openSession(garuda: Garuda, how: OpenOptions): Promise<Ses
 	} catch (error) {
 		if (!(error instanceof UserError)) throw error
 		const { model, problem } = await garuda.readiness()
-		if (model === null && problem !== null && problem.code !== 'user')
+		// Another fault (an unknown session) is told by its own words.
+		if (model === null && problem !== null && problem.code !== 'user' && problem.message === error.message)
 			throw new UserError(problem.message, `${problem.hint ? `${problem.hint}\n` : ''}${threeWays}`)
 		throw error
 	}

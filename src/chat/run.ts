@@ -120,8 +120,16 @@ export async function run(input: RunInput): Promise<number> {
 	}
 
 	try {
-		if (model === 'tour' && input.tour && flags.replay === undefined)
-			Object.assign(base, tourOptions(await prepare(await input.tour())), oneTask ? { acceptEdits: true } : {})
+		if (model === 'tour' && input.tour && flags.replay === undefined) {
+			const room = await input.tour()
+			const tour = await prepare(room)
+			// Its own edit, in its own copy, needs no question where nobody is there to answer it.
+			Object.assign(base, tourOptions(tour), oneTask ? { acceptEdits: true } : {})
+			if (oneTask && format === 'text' && schema === undefined && flags.print && room.asksForAll(flags.print)) {
+				const { play } = await import('./tour.ts')
+				return await play({ io, room, tour, create: (more) => input.createEngine({ ...base, ...more }) })
+			}
+		}
 		if (!oneTask) {
 			const { chat } = await import('./plain.ts')
 			return await chat({
@@ -160,12 +168,17 @@ export async function run(input: RunInput): Promise<number> {
 					say: () => {},
 					signal: new AbortController().signal,
 				})
-				if (piped === null || piped.trim() === '') {
+				const nothing = piped === null || piped.trim() === ''
+				if (nothing && (flags.continue || flags.resume !== undefined)) {
+					// A session that goes on is no place for the tour: what is wrong with it is said, or that it has no prompt.
+					const { openSession } = await import('./print.ts')
+					await (await openSession(garuda, await openOptions(flags, format))).close()
+				} else if (nothing) {
 					const [room, { play }] = [await input.tour(), await import('./tour.ts')]
 					const create = (more: Partial<EngineOptions>) => input.createEngine({ ...base, ...more })
 					return await play({ io, room, tour: await prepare(room), create })
 				}
-				prompt = piped
+				prompt = piped ?? undefined
 			}
 			const { print } = await import('./print.ts')
 			return await print({

@@ -45,8 +45,9 @@ export async function openChat(o: StartOptions): Promise<Started | null> {
 		} catch (error) {
 			if (!(error instanceof UserError) || o.modelNamed) return failed(garuda, error)
 			const ready = await garuda.readiness()
-			// A broken file or a locked session is not "no model".
+			// A broken file, a locked or an unknown session is not "no model".
 			if (ready.model !== null || ready.problem === null || ready.problem.code === 'user') return failed(garuda, error)
+			if (ready.problem.message !== error.message) return failed(garuda, error)
 			problem = ready.problem
 		}
 		const found = offered ? null : await local(o, garuda)

@@ -14,6 +14,8 @@ export interface TourRoom {
 		env: Record<string, string | undefined>
 		paceMs?: number
 	}): Promise<PreparedTour>
+	/** Whether the words ask for the whole tour. */
+	asksForAll(prompt: string): boolean
 	playTour(
 		session: Session,
 		sink: { event(event: AgentEvent): void; say(text: string): void },

@@ -127,4 +127,39 @@ describe('acp: unsaved buffers', () => {
 		expect(told(e, 1)).to.include('typed')
 		await e.close()
 	})
+
+	it('the tour asks for none: its scratch copy is open in no editor', async () => {
+		const scratch = tempDir()
+		writeFileSync(join(scratch, 'a.txt'), 'a copy\n')
+		const e = await open(
+			{ 'a.txt': 'typed\n' },
+			{
+				replies: [read('a.txt'), { text: 'ok' }],
+				server: { tour: async () => ({ options: { root: scratch }, remove: async () => {} }) },
+			},
+		)
+		await e.prompt(await e.session(), 'show me')
+		expect(told(e, 1)).to.include('a copy')
+		expect(e.asked).to.deep.equal([])
+		await e.close()
+	})
+
+	it("only what lies in the session's own folders is asked for: the working one and the added ones", async () => {
+		const [added, other] = [tempDir(), tempDir()]
+		writeFileSync(join(added, 'a.txt'), 'disk\n')
+		writeFileSync(join(other, 'o.txt'), 'disk\n')
+		const e = await open(
+			{ 'a.txt': 'typed\n', 'o.txt': 'typed\n' },
+			{
+				engine: { extraDirs: [other] },
+				replies: [read(join(added, 'a.txt')), { text: 'ok' }, read(join(other, 'o.txt')), { text: 'ok' }],
+			},
+		)
+		await e.prompt(await e.session({ additionalDirectories: [added] }), 'read')
+		expect(e.asked).to.deep.equal([join(added, 'a.txt')])
+		await e.prompt(await e.session(), 'read')
+		expect(told(e, 3)).to.include('disk')
+		expect(e.asked).to.deep.equal([join(added, 'a.txt')])
+		await e.close()
+	})
 })

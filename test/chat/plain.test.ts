@@ -707,7 +707,10 @@ describe('the plain chat', () => {
 				model: null,
 				problem: { code: 'auth', message: 'There is no key for near.', hint: 'Set NEAR_KEY.' },
 			}
-			const { io, line, done } = start(answers, { setup, options: { ...noModel, problem } })
+			const { io, line, done } = start(answers, {
+				setup,
+				options: { openFails: new UserError(problem.problem.message), problem },
+			})
 			await io.sees('There is no key for near. Set NEAR_KEY.')
 			await line('1', '(Enter: the tour) > ')
 			await io.sees('models.json is broken.\nMend line 3.')

@@ -1,6 +1,7 @@
 // `garuda setup check`: every part that a session needs is tried for real, and told in named lines that may be shared.
 import { chooseModel, keyFor } from '../config/models.ts'
 import type { Settings } from '../config/settings.ts'
+import { usualModels } from '../config/usual-models.ts'
 import { messageOf, UserError } from '../errors.ts'
 import { findNsenter } from '../sandbox/programs.ts'
 import { oneLine } from '../text.ts'
@@ -20,8 +21,7 @@ import { checkProvider } from './check-provider.ts'
 import { checkWalls, type WallOptions } from './check-walls.ts'
 import type { Launcher } from './editor-entries.ts'
 import { editorStates } from './editors.ts'
-import { type Current, current, forbidden, openRoom, type SetupPlace, type SetupRoom } from './place.ts'
-import { presetOf } from './presets.ts'
+import { type Current, current, forbidden, keyState, openRoom, type SetupPlace, type SetupRoom } from './place.ts'
 import { type CheckLine, fail, pass, type Report, shareable, skip, warn } from './report.ts'
 
 export { type Report, reportText } from './report.ts'
@@ -124,14 +124,21 @@ async function checkModels(room: SetupRoom): Promise<{ lines: CheckLine[]; date:
 	let id: string | null = null
 	let first = now.keys[0]
 	if ('problem' in chosen) {
-		const anthropic = now.keys.find((one) => one.provider.name === 'anthropic' && one.key !== null)
-		// With this key alone the chat takes its usual model.
-		if (anthropic && now.models.default === null && !room.place.env.GARUDA_MODEL?.trim()) {
-			first = anthropic
-			id = presetOf('anthropic')!.usual!
+		// With one key alone the chat takes the usual model of its provider.
+		const usual = usualModels.find(({ provider, at }) =>
+			now.keys.some(
+				(one) =>
+					one.provider.name === provider && one.key !== null && (at === undefined || one.provider.baseURL === at),
+			),
+		)
+		if (usual && now.models.default === null && !room.place.env.GARUDA_MODEL?.trim()) {
+			first = now.keys.find((one) => one.provider.name === usual.provider)
+			id = usual.id
 		} else lines.push(fail('model', chosen.problem.message, 'Run "garuda setup".'))
 	} else {
-		first = now.keys.find((one) => one.provider === chosen.provider)
+		first =
+			now.keys.find((one) => one.provider === chosen.provider) ??
+			keyState(chosen.provider, room.place.env, now.credentials)
 		id = chosen.id
 		const key = keyFor(chosen.provider, room.place.env, now.credentials)
 		if (key && 'problem' in key) {

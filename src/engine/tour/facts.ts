@@ -89,6 +89,9 @@ const intents: [Exclude<Intent, 'other'>, RegExp][] = [
 const work =
 	/^(?:please |can you |could you |now )*(?:fix|write|implement|refactor|explain|why|rewrite|review|debug|translate|migrate|add(?! a comment)|create|build|make(?! a change| an edit)|update|upgrade|remove|delete|summari[sz]e|optimi[sz]e|document)\b/
 
+/** Whether the words ask for the whole tour. */
+export const asksForAll = (prompt: string): boolean => intentOf(prompt) === 'all'
+
 /** What the words ask of the tour; long or real work is `other`. */
 export function intentOf(prompt: string): Intent {
 	const text = prompt

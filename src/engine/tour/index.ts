@@ -4,6 +4,7 @@ import type { ModelSpec } from '../types.ts'
 import { tourModel } from './model.ts'
 import { makeScratch, type Scratch, type ScratchOptions } from './scratch.ts'
 
+export { asksForAll } from './facts.ts'
 export { type TourOptions, tourModel, tourSpec } from './model.ts'
 export { playTour, type TourResult, type TourSink } from './play.ts'
 export { makeScratch, type Scratch, type ScratchOptions } from './scratch.ts'
@@ -14,6 +15,8 @@ export interface PrepareOptions extends ScratchOptions {
 	env?: Record<string, string | undefined>
 	/** Whether the session's commands will run in the OS sandbox; without it this is tried out when the tour gets there. */
 	sandboxed?: boolean | (() => Promise<boolean>)
+	/** How a model is had, where the tour is not played in a terminal. */
+	ways?: string
 	/** Milliseconds between two pieces of text; for a terminal 15 is easy to read. Default 0. */
 	paceMs?: number
 }
@@ -34,8 +37,9 @@ export interface PreparedTour extends Scratch {
  */
 export async function prepareTour(options: PrepareOptions): Promise<PreparedTour> {
 	const scratch = await makeScratch(options)
-	const { sandboxed = () => proveSandbox(scratch, options), paceMs = 0 } = options
-	return { ...scratch, ...tourModel({ sampleWhy: scratch.why, sandboxed, paceMs }) }
+	const { sandboxed = () => proveSandbox(scratch, options), paceMs = 0, ways } = options
+	const words = ways === undefined ? {} : { ways }
+	return { ...scratch, ...tourModel({ sampleWhy: scratch.why, sandboxed, paceMs, ...words }) }
 }
 
 /** A sandbox counts only when a command has run in it: the same proof that a session's first command makes. */

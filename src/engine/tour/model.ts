@@ -7,7 +7,7 @@ import type { Clock, ModelClient } from '../ports.ts'
 import type { Block, ModelEvent, ModelRequest, ModelSpec, Usage } from '../types.ts'
 import { callId, factsOf, intentOf } from './facts.ts'
 import { nextReply, type Reply } from './script.ts'
-import { introduction } from './words.ts'
+import { introduction, threeWays } from './words.ts'
 
 export interface TourOptions {
 	/** Why the tour works in the sample project; null where it works in a copy of the user's folder. */
@@ -17,6 +17,8 @@ export interface TourOptions {
 	 * secrets and the network by commands are left out: nothing would stop them but an answer.
 	 */
 	sandboxed?: boolean | (() => Promise<boolean>)
+	/** How a model is had, from where the tour is played; default: from a terminal. */
+	ways?: string
 	/** Milliseconds between two pieces of text, for a reader's eye. Default 0. */
 	paceMs?: number
 	clock?: Clock
@@ -38,10 +40,11 @@ export const tourSpec: ModelSpec = {
  * number of the next call's id.
  */
 export function tourModel(options: TourOptions = {}): { client: ModelClient; spec: ModelSpec } {
-	const { sampleWhy = null, sandboxed = false, paceMs = 0, clock = systemClock } = options
+	const { sampleWhy = null, sandboxed = false, ways = threeWays, paceMs = 0, clock = systemClock } = options
 	let known: Promise<boolean> | null = null
 	const setting = {
 		sampleWhy,
+		ways,
 		sandboxed: () => {
 			// A check that fails is no sandbox.
 			known ??= typeof sandboxed === 'boolean' ? Promise.resolve(sandboxed) : sandboxed().catch(() => false)

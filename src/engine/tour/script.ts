@@ -2,7 +2,7 @@
 import type { Done, Facts, Intent } from './facts.ts'
 import { linesOf, notAnAi, pathsOf } from './facts.ts'
 import { safeEdit, suits } from './safe-edit.ts'
-import { introduction, menu, threeWays } from './words.ts'
+import { introduction, menu } from './words.ts'
 
 /** What the script knows besides the conversation. */
 export interface Setting {
@@ -10,6 +10,8 @@ export interface Setting {
 	sampleWhy: string | null
 	/** Whether commands run in the OS sandbox; asked only before the steps that need to know. */
 	sandboxed(): Promise<boolean>
+	/** How a model is had, from where the tour is played. */
+	ways: string
 }
 
 export interface Reply {
@@ -310,6 +312,13 @@ async function dangerEnd(facts: Facts, setting: Setting): Promise<string> {
 /** The prompt of a played tour: its director shows, takes back and names the ways to a model after it. */
 export const directed = 'show me, then undo it'
 
+/** What the whole turn did: where only the last words are read (a script), they must tell it. */
+function whole(facts: Facts): string {
+	const path = changeOf(facts)?.input.path
+	const change = changed(facts) ? `changed ${String(path)}, as the diff showed it` : 'changed nothing'
+	return `That was a whole turn. It looked around (${count(pathsOf(facts.done.get('look-files')).length, 'file')}) and searched, ${change}, ran a command, asked for an SSH key and did not get it. It is recorded as any session is, for /undo and /diff; the record goes with the scratch copy when the tour ends.`
+}
+
 const takeBack = (facts: Facts): string =>
 	changed(facts)
 		? 'The change of this turn is still there: /diff shows it, /undo takes it back, /redo brings it again.'
@@ -326,9 +335,9 @@ const routes: Record<Intent, Route> = {
 		end: async (facts, setting) =>
 			join(
 				await dangerEnd(facts, setting),
-				'That was a whole turn: looked, searched, read, changed, ran, and was stopped where it should be. It is recorded as a session like any other.',
+				whole(facts),
 				takeBack(facts),
-				facts.prompt === directed ? null : threeWays,
+				facts.prompt === directed ? null : setting.ways,
 			),
 	},
 	tests: {
@@ -359,15 +368,15 @@ const routes: Record<Intent, Route> = {
 		end: () =>
 			'That is not for a model to do, but for you: type /undo and the last turn is taken back, its files and its words. /redo brings it again, /diff shows what changed.',
 	},
-	help: { steps: [], end: () => join(menu, threeWays) },
+	help: { steps: [], end: (_facts, setting) => join(menu, setting.ways) },
 	other: {
 		steps: [],
-		end: (facts) =>
+		end: (facts, setting) =>
 			join(
 				facts.introduced
 					? `That needs a model. The tour is a fixed script, ${notAnAi}: it does not understand what you write.`
 					: 'What you wrote needs a model: a script does not understand it.',
-				threeWays,
+				setting.ways,
 				menu,
 			),
 	},
