@@ -27,6 +27,8 @@ interface State {
 /** A short text and few repeats: the engine's own expressions are faster, and cannot take long. */
 const shortText = 4096
 const fewRepeats = 2
+/** `*` of a name in most globs: it ends at a "/". */
+export const inName: Part = { one: '[^/]' }
 /** Kept of an automaton before it is begun anew. */
 const maxSteps = 20_000
 
@@ -36,7 +38,7 @@ const maxSteps = 20_000
  */
 export function compileParts(parts: readonly Part[], flags: string): GlobTest | null {
 	try {
-		if (repeats(parts) > fewRepeats) return new Automaton(parts, flags)
+		if (!isQuick(parts)) return new Automaton(parts, flags)
 		const expression = new RegExp(`^${source(parts)}$`, flags)
 		let automaton: Automaton | undefined
 		return {
@@ -58,7 +60,7 @@ const source = (parts: readonly Part[]): string =>
 			'one' in part
 				? part.one
 				: 'many' in part
-					? `(?:${source(part.many)})*`
+					? `${/^(?:\.|\[\^\/\])$/.test(source(part.many)) ? source(part.many) : `(?:${source(part.many)})`}*`
 					: `(?:${part.either.map(source).join('|')})`,
 		)
 		.join('')
@@ -70,6 +72,14 @@ const repeats = (parts: readonly Part[]): number =>
 			sum + ('one' in part ? 0 : 'many' in part ? 1 : 1 + part.either.reduce((all, one) => all + repeats(one), 0)),
 		0,
 	)
+
+/** `any folder, then *a*` too: within names trying costs the square of a name's length. */
+const isQuick = (parts: readonly Part[]): boolean => {
+	const all = repeats(parts)
+	if (all <= fewRepeats) return true
+	const names = parts.filter((part) => 'many' in part && part.many.length === 1 && part.many[0] === inName).length
+	return names <= fewRepeats && all - names <= 1 && !parts.some((part) => 'either' in part)
+}
 
 /** All ways at once, each step remembered: a character costs one look-up, at worst as much as the glob is long. */
 class Automaton implements GlobTest {

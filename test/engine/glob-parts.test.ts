@@ -116,6 +116,9 @@ describe('files: globs of a repository', () => {
 	it('what should match still does', async () => {
 		expect(compileGlob(`/${'*a'.repeat(30)}b`, false)!.test(`/${'a'.repeat(200)}b`)).to.equal(true)
 		expect(deniedTest([{ glob: '/x/*a*a*a', below: true }])('/X/BAAA/c')).to.equal(true)
+		// More than two stars between slashes are folders too, as git has it.
+		expect(isIgnored([parseIgnore('/a/****/[!a]', '')], 'a/b', 'b', false)).to.equal(true)
+		expect(isIgnored([parseIgnore('/a/***b', '')], 'a/c/b', 'b', false)).to.equal(false)
 		expect(isIgnored([parseIgnore('*a*a*a*[!b]', '')], 'aaac', 'aaac', false)).to.equal(true)
 		expect(isIgnored([parseIgnore('*a*a*a*[!b]', '')], 'aaab', 'aaab', false)).to.equal(false)
 		expect(

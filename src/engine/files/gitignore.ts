@@ -1,5 +1,5 @@
 // Git's ignore rules, nested as git nests them: the nearest file wins, in a file the last rule wins.
-import { compileParts, type GlobTest, literal, type Part } from '../glob-parts.ts'
+import { compileParts, type GlobTest, inName, literal, type Part } from '../glob-parts.ts'
 
 /** One ignore file: the folder it rules, relative to where the walk's paths start ('' or 'a/b/'), and its compiled rules. */
 export interface IgnoreFile {
@@ -62,7 +62,6 @@ const bracket = (glob: string, at: number): { source: string; next: number } | n
 	return null
 }
 
-const inName: Part = { one: '[^/]' }
 const any: Part = { one: '.' }
 
 const compileGlob = (glob: string): GlobTest | null => {
@@ -73,7 +72,7 @@ const compileGlob = (glob: string): GlobTest | null => {
 			let end = at
 			while (glob[end] === '*') end++
 			const whole = (at === 0 || glob[at - 1] === '/') && (end === glob.length || glob[end] === '/')
-			if (end - at === 2 && whole) {
+			if (end - at >= 2 && whole) {
 				if (end === glob.length) {
 					parts.push(...(at === 0 ? [] : [any]), { many: [any] })
 					at = end

@@ -1,5 +1,5 @@
 // Patterns of rules against commands and paths: `*` for commands, globs for paths. Pure.
-import { compileParts, type GlobTest, literal, type Part } from '../glob-parts.ts'
+import { compileParts, type GlobTest, inName, literal, type Part } from '../glob-parts.ts'
 import { DYNAMIC } from './shell-decode.ts'
 
 /** A pattern taken apart once: `*` any text, `\*` and `\\` themselves. Matching is by search for its fixed pieces: no expression is built. */
@@ -111,7 +111,6 @@ export function couldMatchText({ tokens, pieces }: TextPattern, loose: string): 
 /** Longer ones are no path's. */
 const maxGlob = 4096
 const maxNesting = 20
-const inName: Part = { one: '[^/]' }
 const folders: Part = { many: [inName, { many: [inName] }, { one: '/' }] }
 
 /**
@@ -162,10 +161,11 @@ export function deniedTest(denied: readonly { glob: string; below: boolean }[]):
 	const tests = denied.map(({ glob, below }) => {
 		const exact = compileGlob(glob, below)
 		if (!exact) throw new Error(`path pattern lost: ${glob}`)
-		return { exact, below }
+		return { exact, below, part: globLiteral(glob, below) }
 	})
 	return (path) =>
-		tests.some(({ exact, below }) => {
+		tests.some(({ exact, below, part }) => {
+			if (!(below ? path.toLowerCase() : path).includes(part)) return false
 			if (exact.test(path)) return true
 			if (!below) return false
 			for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1))
