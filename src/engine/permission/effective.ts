@@ -43,9 +43,15 @@ export async function effectiveSettings(o: EffectiveOptions, signal: AbortSignal
 	const loaded = await loadSettings(o.paths, o.root)
 	const granted: HeldKind[] = []
 	const { heldFrom } = loaded
+	/** Nobody could be asked: one notice for the file says what, why and how. */
+	let open: string | undefined
 	if (heldFrom)
 		for (const { kind, text } of heldParts(loaded)) {
-			const artefact = { kind, root: o.root, name: 'settings.json', path: heldFrom.file, text, bytes: heldFrom.bytes }
+			const { file: path, bytes } = heldFrom
+			const leftOut = (why: string, way: string) => {
+				open ??= `${why[0]!.toUpperCase()}${why.slice(1)}, and nobody can be asked here. ${way} to look at it and decide.`
+			}
+			const artefact = { kind, root: o.root, name: 'settings.json', path, text, bytes, leftOut }
 			if ((await o.trust.consent(artefact, signal)) === 'granted') granted.push(kind)
 		}
 	const trusted = grantHeld(loaded, granted)
@@ -54,7 +60,10 @@ export async function effectiveSettings(o: EffectiveOptions, signal: AbortSignal
 		home: o.home,
 		expandHost,
 	})
-	const told = [...notices, ...trusted.notices, ...o.trust.notices(), ...tightened]
+	const own = trusted.notices.map((notice) =>
+		open !== undefined && heldFrom && notice === heldFrom.notice ? notice.replace(/It counts once you agree[^]*$/, open) : notice,
+	)
+	const told = [...notices, ...own, ...o.trust.notices(), ...tightened]
 	return { ...trusted, settings, policy, notices: told }
 }
 

@@ -35,7 +35,7 @@ export function decodeWord(word: Word, known: Known): Decoded {
 		if (part.type === 'Glob' || part.type === 'ExtendedGlob') glob = true
 		append(part.type === 'BraceExpansion' ? braces(part.text) : [decodePart(part, known, false)])
 	}
-	if (!parts) texts = [word.value]
+	if (!parts) texts = [unmarked(word.value)]
 	// Only a tilde that is written bare is one.
 	const { home, cwd } = known
 	if (home !== undefined && /^~(?:\/|$)/.test(word.text)) texts = texts.map((text) => home + text.slice(1))
@@ -55,13 +55,16 @@ export function decodeAssignment(node: Assignment, known: Known): string {
 	return `${node.name}${node.index ? `[${node.index.text}]` : ''}${node.append ? '+=' : '='}${text}`
 }
 
+/** A character that is a mark in here is unknown text. */
+const unmarked = (value: string): string => value.replaceAll(SPLIT, DYNAMIC)
+
 function decodePart(part: WordPart, known: Known, quoted: boolean): string {
 	switch (part.type) {
 		case 'Literal':
 		case 'Glob':
 		case 'SingleQuoted':
 		case 'AnsiCQuoted':
-			return part.value
+			return unmarked(part.value)
 		case 'DoubleQuoted':
 		case 'LocaleString':
 			return part.parts.map((child) => decodePart(child, known, true)).join('')

@@ -95,6 +95,7 @@ class Reader {
 		if (/^HOME\+?=|\s(?:export\s+)?HOME=/.test(text)) this.#doubt('it changes HOME', false)
 		if (this.#usesPwd && (this.#folders.length > 0 || /\bPWD\+?=|\bpopd\b/.test(text)))
 			this.#doubt('it uses PWD after a change of the folder', false)
+		if (text.includes('$\\\n')) this.#doubt('a line goes on behind a $', true)
 		if (misreadByBash(text)) this.#doubt('bash reads a case after time in a substitution in a way of its own', true)
 		// What is only data in this text is run when something evaluates it.
 		if (this.#readsInput) for (const one of [...this.#texts]) if (one.input) this.#script(inputText(one.text), 1, true)
@@ -143,9 +144,9 @@ class Reader {
 
 	/** Below a substitution bash runs its own printing of what it read, which loses a `;` behind a here-document. */
 	#visit(node: SyntaxNode, depth: number): void {
-		if (node.type !== 'CommandExpansion' && node.type !== 'ProcessSubstitution') return this.#look(node, depth)
 		const outer = this.#reprinted
-		this.#reprinted = { ...outer, here: null, inside: true }
+		if (node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution')
+			this.#reprinted = { ...outer, here: null, inside: true }
 		this.#look(node, depth)
 		this.#reprinted = outer
 	}

@@ -27,6 +27,8 @@ export interface Artefact {
 	bytes: Uint8Array
 	/** Files of the project that it runs or reads (a script of its command): pinned with it. */
 	files?: readonly { path: string; bytes: Uint8Array }[]
+	/** Says in the caller's own words that nobody could be asked; without it a notice does. `why` and `way` are parts of a sentence. */
+	leftOut?(why: string, way: string): void
 }
 
 export interface TrustStore {
@@ -125,9 +127,11 @@ export function createTrustStore(deps: TrustDeps): TrustStore {
 		if (answered) return finish(artefact, sha256, answered, 'answered before in this run')
 		if (!deps.interactive) {
 			const why = pinned ? 'it was changed since you agreed to it' : 'you have not agreed to it'
-			told.push(
-				`${shown} (${artefact.kind}) is left out: ${why}, and nobody can be asked here. ${way(artefact)} to look at it and decide.`,
-			)
+			if (artefact.leftOut) artefact.leftOut(why, way(artefact))
+			else
+				told.push(
+					`${shown} (${artefact.kind}) is left out: ${why}, and nobody can be asked here. ${way(artefact)} to look at it and decide.`,
+				)
 			return finish(artefact, sha256, 'left_out', why)
 		}
 		const text = wholeText(artefact)

@@ -417,4 +417,16 @@ describe('permission: commands inside commands', () => {
 		expect(await words('gaa a<(b)c>(d)e')).to.deep.include(['gaa', 'a…c…e'])
 		expect(await words('gaa <(b) c')).to.deep.include(['gaa', '…', 'c'])
 	})
+
+	it('a character that means something to the reader splits no word; a line that goes on behind a $ is never sure', async () => {
+		const read = async (text: string) => {
+			const { commands, doubts } = await readShell(text)
+			return [commands.map((one) => one.words.length), doubts.some(({ grave }) => grave)]
+		}
+		expect(await read("gaa b$'\\1'c d")).to.deep.equal([[3], false])
+		expect(await read('gaa b\u0001c "d\u0001e"')).to.deep.equal([[3], false])
+		for (const text of ['gaa $\\\n"b"', "gaa $\\\n'b'", 'gaa $\\\n{HOME}'])
+			expect((await read(text))[1], text).to.equal(true)
+		expect((await read('gaa \\\n b'))[1]).to.equal(false)
+	})
 })
