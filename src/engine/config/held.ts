@@ -1,22 +1,9 @@
 // What a project's settings may loosen once the user agreed to them, put back into the settings. Pure; between trust and policy.
+import { grantable, type HeldKind } from './held-kinds.ts'
 import { locate } from './json-place.ts'
 import type { LoadedSettings, Settings } from './settings.ts'
 
-/** Which consent a held part needs. */
-export type HeldKind = 'project-settings' | 'network'
-
-/** All others stay out, whatever is agreed to: who is trusted on the way to the model is never a project's word. */
-const grantable: Record<string, HeldKind> = {
-	executor: 'project-settings',
-	profile: 'project-settings',
-	allow: 'project-settings',
-	outside: 'project-settings',
-	'sandbox.writePaths': 'project-settings',
-	'sandbox.blockUnix': 'project-settings',
-	'env.allow': 'project-settings',
-	'web.allowLocalhost': 'project-settings',
-	'network.allow': 'network',
-}
+export type { HeldKind } from './held-kinds.ts'
 
 /** The consents that could bring something back, with the words for the question. */
 export function heldParts({ held }: Pick<LoadedSettings, 'held'>): { kind: HeldKind; text: string }[] {
@@ -61,9 +48,10 @@ export function grantHeld(loaded: LoadedSettings, granted: readonly HeldKind[]):
 		target[at] = Array.isArray(value) ? [...new Set([...((target[at] as unknown[]) ?? []), ...value])] : value
 	}
 	const rest = Object.keys(left)
+	const asked = rest.filter((key) => grantable[key] !== undefined)
 	const notices = loaded.notices.flatMap((notice) => {
 		if (notice !== heldFrom.notice) return notice
-		return rest.length > 0 ? `${heldFrom.file}: left out, since it loosens safety: ${rest.join(', ')}.` : []
+		return asked.length > 0 ? `${heldFrom.file}: left out, since it loosens safety: ${asked.join(', ')}.` : []
 	})
 	const { heldFrom: _, ...others } = loaded
 	return rest.length > 0 ? { ...loaded, settings, notices, held: left } : { ...others, settings, notices, held: null }

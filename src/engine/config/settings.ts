@@ -3,6 +3,7 @@ import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { UserError } from '../errors.ts'
 import type { Effort, Json } from '../types.ts'
+import { grantable } from './held-kinds.ts'
 import { brokenFile, type JsonFile, readJsonFile } from './json-file.ts'
 import { locate } from './json-place.ts'
 import type { GarudaPaths } from './paths.ts'
@@ -180,8 +181,15 @@ export async function loadSettings(
 		}
 		held = holdBack(values, settings)
 		if (held) {
-			const notice = `${project.file}: left out, since it loosens safety: ${describe(held)}. It counts once you agree to it, or from ${paths.settings}.`
-			notices.push(notice)
+			const parts = Object.entries(held)
+			const never = parts.filter(([key]) => grantable[key] === undefined)
+			const asked = parts.filter(([key]) => grantable[key] !== undefined)
+			if (never.length > 0)
+				notices.push(
+					`${project.file}: never taken from a project: ${describe(never)}. It belongs into ${paths.settings}.`,
+				)
+			const notice = `${project.file}: left out, since it loosens safety: ${describe(asked)}. It counts once you agree to it, or from ${paths.settings}.`
+			if (asked.length > 0) notices.push(notice)
 			heldFrom = { file: project.file, bytes: project.bytes, text: project.text, notice }
 		}
 		if (values.undo === false && settings.undo) notices.push(`${project.file} turns undo off.`)
@@ -304,8 +312,8 @@ function holdBack(values: SettingsFile, user: Settings): Record<string, Json> | 
 	return Object.keys(held).length > 0 ? held : null
 }
 
-const describe = (held: Record<string, Json>): string =>
-	Object.entries(held)
+const describe = (held: readonly [string, Json][]): string =>
+	held
 		.map(([key, value]) => {
 			const text = JSON.stringify(value).replace(
 				/[^\x20-\x7e]/g,

@@ -60,9 +60,12 @@ export async function effectiveSettings(o: EffectiveOptions, signal: AbortSignal
 		home: o.home,
 		expandHost,
 	})
-	const own = trusted.notices.map((notice) =>
-		open !== undefined && heldFrom && notice === heldFrom.notice ? notice.replace(/It counts once you agree[^]*$/, open) : notice,
-	)
+	const own = trusted.notices.map((notice) => {
+		if (open === undefined || !notice.startsWith(`${heldFrom?.file}: left out, since it loosens safety: `))
+			return notice
+		const at = notice.lastIndexOf(' It counts once you agree to it')
+		return `${at < 0 ? notice : notice.slice(0, at)} ${open}`
+	})
 	const told = [...notices, ...own, ...o.trust.notices(), ...tightened]
 	return { ...trusted, settings, policy, notices: told }
 }

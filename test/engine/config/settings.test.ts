@@ -138,7 +138,7 @@ describe('config: settings', () => {
 		})
 	})
 
-	it('config-03 a project cannot open folders, variables, this machine or the way to the model; one notice names them', async () => {
+	it('config-03 a project cannot open folders, variables, this machine or the way to the model; notices say which an agreement brings back, and which nothing does', async () => {
 		const { settings, notices, held } = await load(undefined, {
 			sandbox: { writePaths: ['~'], denyRead: ['/data'] },
 			env: { allow: ['*'] },
@@ -156,8 +156,15 @@ describe('config: settings', () => {
 		expect(settings.env.allow).to.deep.equal([])
 		expect(settings.web.allowLocalhost).to.equal(false)
 		expect(settings.model).to.deep.equal({ ...defaultSettings().model, idleMs: 5 })
-		expect(notices).to.have.length(1)
-		for (const key of Object.keys(held!)) expect(notices[0]).to.include(key)
+		expect(notices).to.have.length(2)
+		const never = ['model.ca', 'model.allowHttp']
+		for (const key of Object.keys(held!)) {
+			const [at, other] = never.includes(key) ? [0, 1] : [1, 0]
+			expect(notices[at]).to.include(key)
+			expect(notices[other]).to.not.include(key)
+		}
+		expect(notices[0]).to.include('never taken from a project').and.not.include('agree')
+		expect(notices[1]).to.include('once you agree to it')
 	})
 
 	it('a project tightens: sandbox, strict, more hidden files, a lower budget', async () => {

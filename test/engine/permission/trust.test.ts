@@ -467,6 +467,38 @@ for (const told of trust.notices()) console.log(told)`
 			expect((await effective(store())).settings.executor).to.equal('auto')
 		})
 
+		it('where nobody can be asked, one notice says what is left out, why and how; what never counts is not offered', async () => {
+			const words = ' It counts once you agree to it, or from here.'
+			const network = { network: { allow: ['a.example'] } }
+			const tricky = { allow: [`bash(echo${words})`] }
+			for (const [value, kept] of [
+				[loose, ['executor', 'web.allowLocalhost']],
+				[{ ...loose, ...network }, ['executor', 'network.allow']],
+				[tricky, [words]],
+			] as const) {
+				await put(paths().project.settings, value)
+				const { notices } = await effective(store())
+				const about = notices.filter((one) => !one.includes('never taken from a project'))
+				expect(about, JSON.stringify(notices)).to.have.length(1)
+				for (const key of kept) expect(about[0]).to.include(key)
+				expect(about[0])
+					.to.include('You have not agreed to it, and nobody can be asked here. Start garuda once in a terminal')
+					.and.not.include('model.ca')
+			}
+			// A pinned one that was changed says so; with one kind granted the other is still told.
+			await put(paths().project.settings, loose)
+			await effective(store(['session']))
+			await put(paths().project.settings, { ...loose, todo: false })
+			expect((await effective(store())).notices.join('\n')).to.include('It was changed since you agreed to it')
+			await put(paths().project.settings, { ...loose, ...network })
+			const half = await effective(store(['session', 'deny']))
+			expect(half.settings.network.allow).to.deep.equal([])
+			const later = await effective(store())
+			expect(later.settings.executor).to.equal('host')
+			expect(later.notices.filter((one) => one.includes('nobody can be asked'))).to.have.length(1)
+			expect(later.notices.join('\n')).to.include('network.allow')
+		})
+
 		it('the bytes that are pinned are the bytes that were parsed: a swap between reading and asking changes nothing', async () => {
 			await put(paths().project.settings, loose)
 			const loaded = await loadSettings(paths(), root)
