@@ -13,6 +13,9 @@ const elsewhere: Record<string, string> = {
 	resume: "Earlier sessions are in your editor's list of threads.",
 }
 
+/** For the help: it offers what works here. */
+export const elsewhereNames: ReadonlySet<string> = new Set(Object.keys(elsewhere))
+
 /** What the menu offers on "/": the built-in commands, then the person's own and the project's. */
 export const availableCommands = (own: readonly CommandInfo[]): AvailableCommand[] => [
 	...slashCommands

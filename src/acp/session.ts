@@ -27,7 +27,7 @@ import type { AcpApprover } from './approver.ts'
 import { KnownCalls } from './calls.ts'
 import { SessionChannel } from './channel.ts'
 import type { ClientSide } from './client-side.ts'
-import { availableCommands, notHere } from './commands.ts'
+import { availableCommands, elsewhereNames, notHere } from './commands.ts'
 import { asRequestError, notNow, RequestError, turnError } from './errors.ts'
 import { configOptions, modeOf, modeState, setOption } from './options.ts'
 import { promptInput, withImages } from './prompt.ts'
@@ -204,7 +204,7 @@ export class AcpSession {
 		if (elsewhere) return this.say(elsewhere)
 		try {
 			return await this.result(
-				await runSlash({ garuda: this.d.garuda, session: this.session, signal }, line),
+				await runSlash({ garuda: this.d.garuda, session: this.session, signal, elsewhere: elsewhereNames }, line),
 				input,
 				signal,
 			)

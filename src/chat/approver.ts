@@ -14,6 +14,26 @@ import { type Paint, paintDiff } from './style.ts'
 /** Nobody is there: what the fixed list (--allow) does not cover is denied. */
 export const denyAll: Approver = { ask: async () => ({ choice: 'deny' }) }
 
+/** As `denyAll`, and it knows what would have covered each call that it denied. */
+export function createDenier(): Approver & { cover(callId: string): string | undefined } {
+	const covers = new Map<string, string>()
+	return {
+		async ask({ callId, tool, lastingRule }) {
+			const [, list, rule] = /^(\w+): ([\s\S]+)$/.exec(lastingRule ?? '') ?? []
+			const edits = tool === 'edit_file' || tool === 'write_file'
+			const word =
+				list === 'outside'
+					? `"outside": [${JSON.stringify(rule)}] in your settings would cover it`
+					: list === 'allow'
+						? `--allow ${edits ? 'edits' : JSON.stringify(rule)} would cover it`
+						: undefined
+			if (callId !== undefined && word !== undefined) covers.set(callId, word)
+			return { choice: 'deny' }
+		},
+		cover: (callId) => covers.get(callId),
+	}
+}
+
 /** What the approver needs of the terminal. */
 export interface QuestionLine {
 	show(text: string): void

@@ -207,7 +207,7 @@ export async function chat(o: ChatOptions): Promise<number> {
 			try {
 				if (text.startsWith('!')) {
 					const command = text.slice(1).trim()
-					if (command !== '') await show((signal) => session!.shell(command, { signal }))
+					if (command !== '') await show((signal) => session!.shell(command, { signal }), true)
 				} else if (parseSlash(text)) prefill = await slash(text)
 				else await show((signal) => session!.prompt(text, { signal }))
 			} catch (error) {
@@ -225,8 +225,9 @@ export async function chat(o: ChatOptions): Promise<number> {
 		}
 	}
 
-	async function show(begin: (signal: AbortSignal) => Turn): Promise<void> {
+	async function show(begin: (signal: AbortSignal) => Turn, own = false): Promise<void> {
 		work = new AbortController()
+		renderer.own(own)
 		try {
 			const turn = begin(work.signal)
 			for await (const event of turn) {

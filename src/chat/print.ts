@@ -39,6 +39,8 @@ export interface PrintOptions {
 	version: string
 	slashCommands: readonly string[]
 	acceptEdits: boolean
+	/** What would have covered a call that nobody was there to allow. */
+	cover?(callId: string): string | undefined
 	/** Observes every event (the debug log). */
 	watch?(event: AgentEvent): void
 	/** How long stdin may stay silent; see read-stdin. */
@@ -108,7 +110,7 @@ export async function print(o: PrintOptions): Promise<number> {
 				} catch (error) {
 					if (!(error instanceof UserError)) throw error
 					sink.failed(error)
-					say(error.hint ? `${error.message} ${error.hint}` : error.message)
+					say(problemText({ message: error.message, ...(error.hint ? { hint: error.hint } : {}) }))
 					worse(1)
 					continue
 				}
@@ -196,6 +198,13 @@ export async function openSession(garuda: Garuda, how: OpenOptions): Promise<Ses
 
 // ---------------------------------------------------------------- text
 
+/** Nobody said no here: nobody was asked. */
+const unasked = ({ callId, reason }: TurnEnd['denials'][number], o: Pick<PrintOptions, 'cover'>): string => {
+	if (reason !== 'the answer was no') return reason
+	const cover = o.cover?.(callId)
+	return `it asks, and nobody is there to answer${cover === undefined ? '' : `; ${cover}`}`
+}
+
 /**
  * On a terminal the model's words stream; through a pipe only the last answer goes, so that a script gets that and
  * nothing else. What happens meanwhile is on stderr when a person watches it, or with --verbose.
@@ -231,7 +240,7 @@ function textSink(o: PrintOptions, out: Output, err: Output): Sink {
 			if (end.reason !== 'done')
 				tell(`garuda: ${safeText(end.error ? problemText(end.error) : reasonText[end.reason])}\n`)
 			for (const one of end.denials)
-				tell(`garuda: denied: ${safeText(`${one.tool}: ${one.reason}`).replaceAll('\n', ' ')}\n`)
+				tell(`garuda: denied: ${safeText(`${one.tool}: ${unasked(one, o)}`).replaceAll('\n', ' ')}\n`)
 		},
 		failed() {
 			if (streams && !out.atLineStart) out.write('\n')

@@ -18,12 +18,16 @@ export interface Shown {
 	about: string
 }
 
+/** Lines shown of a command of the person's own. */
+const ownLines = 201
+
 const nothing: Shown = { answer: '', about: '' }
 
 /** Keeps only what a stream needs: the filter, calls under way, whether thinking was said. */
 export class Renderer {
 	private readonly paint: Paint
-	private readonly lines: number
+	private lines: number
+	private readonly usual: number
 	private readonly thinking: boolean
 	private text = createTextFilter()
 	private thought = createTextFilter()
@@ -35,8 +39,14 @@ export class Renderer {
 
 	constructor(options: RenderOptions) {
 		this.paint = options.paint
-		this.lines = options.resultLines ?? 8
+		this.usual = options.resultLines ?? 8
+		this.lines = this.usual
 		this.thinking = options.thinking ?? false
+	}
+
+	/** What runs now is the person's own command: they asked for its output, so more of it is shown. */
+	own(on: boolean): void {
+		this.lines = on ? ownLines : this.usual
 	}
 
 	/** Text from model and tools comes out safe; the caller starts `about` on a line of its own. */
@@ -143,7 +153,7 @@ export class Renderer {
 		const shown = lines.length > max ? lines.slice(0, max - 1) : lines
 		const out = shown.map((line) => (line.length > 500 ? `${line.slice(0, 500).toWellFormed()}…` : line))
 		const left = lines.length - shown.length
-		if (left > 0) out.push(this.paint('dim', `… ${left} more lines`))
+		if (left > 0) out.push(this.paint('dim', `… ${left.toLocaleString('en')} more lines`))
 		return indent(out.join('\n'))
 	}
 
@@ -170,7 +180,8 @@ const partly = (data: unknown): string | null => {
 }
 
 const countLines = (text: string): string => {
-	const count = text.split('\n').length
+	// A line end at the end begins no line.
+	const count = text.replace(/\n$/, '').split('\n').length
 	return count === 1 ? '1 line' : `${count} lines`
 }
 

@@ -11,7 +11,7 @@ import {
 	slashCommands,
 	UserError,
 } from '../engine/index.ts'
-import { denyAll } from './approver.ts'
+import { createDenier } from './approver.ts'
 import type { DebugLog } from './debug-log.ts'
 import type { Format } from './print.ts'
 import { processStdio, type Stdio } from './stdio.ts'
@@ -90,12 +90,13 @@ export async function run(input: RunInput): Promise<number> {
 		...(flags['max-tokens'] === undefined ? {} : { tokens: flags['max-tokens'] }),
 		...(flags['max-cost'] === undefined ? {} : { cost: flags['max-cost'] }),
 	}
+	const denier = createDenier()
 	const base: EngineOptions = {
 		root,
 		home,
 		...(io.env.GARUDA_HOME ? { garudaHome: resolve(cwd, io.env.GARUDA_HOME) } : {}),
 		env: io.env,
-		approver: denyAll,
+		approver: denier,
 		...(flags['add-dir'] ? { extraDirs: flags['add-dir'].map((dir) => resolve(cwd, expand(dir, home))) } : {}),
 		...(model ? { model } : {}),
 		...(flags.effort ? { effort: flags.effort } : {}),
@@ -194,6 +195,7 @@ export async function run(input: RunInput): Promise<number> {
 				version: input.version,
 				slashCommands: slashCommands.map((one) => one.name),
 				acceptEdits: flags.allow?.includes('edits') ?? false,
+				cover: denier.cover,
 				...watch,
 			})
 		} finally {

@@ -20,5 +20,5 @@ export const crashText = (message: string): string =>
 	`\ngaruda: failed by a fault of its own: ${safeText(message)}\nRun it again with --debug and report what the log says.\n`
 
 /** What happened and what to do, in one text. */
-export const problemText = (problem: Problem): string =>
-	problem.hint ? `${problem.message} ${problem.hint}` : problem.message
+export const problemText = ({ message, hint }: Pick<Problem, 'message' | 'hint'>): string =>
+	hint ? `${message}${/[.!?:…]["”)]?$/.test(message) ? '' : '.'} ${hint}` : message

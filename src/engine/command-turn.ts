@@ -34,7 +34,7 @@ export async function fileTurn(
 	turn: FileTurn,
 ): Promise<FileText | TurnEnd> {
 	const { trust, state, signal } = turn
-	if (!turn.commands) throw new UserError(`There is no command /${name}.`, 'All commands: /help')
+	if (!turn.commands) throw new UserError(`There is no command /${name}.`, 'All commands: /help.')
 	const file = await turn.commands.find(name)
 	const ended = (message: string | null, denials: TurnEnd['denials'] = []): TurnEnd => ({
 		...(message === null || signal.aborted

@@ -76,7 +76,7 @@ export function createCommands(place: { paths: GarudaPaths; home: string }): Com
 			const found = commands.find((one) => one.name === name)
 			if (found) return found
 			const why = problems.filter((one) => one.toLowerCase().includes(`/${name.replaceAll(':', '/')}.md`))
-			throw new UserError(`There is no command /${oneLine(name, 60)}. ${why.join(' ')}`.trim(), 'All commands: /help')
+			throw new UserError(`There is no command /${oneLine(name, 60)}. ${why.join(' ')}`.trim(), 'All commands: /help.')
 		},
 	}
 }

@@ -33,6 +33,7 @@ import type {
 } from './types.ts'
 import { addUsage, noUsage } from './types.ts'
 import { UndoStack } from './undo-stack.ts'
+import { commandsStay, ranCommands } from './undo-words.ts'
 import { wrap } from './untrusted.ts'
 
 export class LiveSession implements Session {
@@ -54,6 +55,7 @@ export class LiveSession implements Session {
 	private usage: Usage
 	private stopped: boolean
 	private closing: Promise<void> | null = null
+	private toldOfUndo = false
 	private searchAsked = false
 	constructor(parts: SessionParts) {
 		this.p = parts
@@ -370,7 +372,12 @@ export class LiveSession implements Session {
 
 	async undo(): Promise<UndoResult> {
 		await this.frame.idle('Undo after it.')
-		return this.audited('undo', await this.undoStack.undo())
+		const mark = this.undoStack.turns.at(-1)
+		const ran = mark !== undefined && ranCommands(mark)
+		const result = await this.audited('undo', await this.undoStack.undo())
+		if (!result.done || !ran || this.toldOfUndo || result.message.includes('not covered')) return result
+		this.toldOfUndo = true
+		return { ...result, message: `${result.message} ${commandsStay}` }
 	}
 
 	async redo(): Promise<UndoResult> {

@@ -45,10 +45,15 @@ export async function slashPrompt(session: Session, task: string): Promise<Promp
 	const found = await runCustom(session, task, parsed)
 	if (found?.type !== 'prompt') {
 		const { message, hint } = await unknown(session, task, parsed.name)
-		throw new UserError(message, `${hint} ${asText}`)
+		// The help is for a chat; here there are only command files.
+		const here = (await session.commands()).commands.slice(0, 20).map((one) => `/${one.name}`)
+		const all = here.length > 0 ? `Command files here: ${here.join(', ')}.` : 'There are no command files here.'
+		throw new UserError(message, `${hint === allCommands ? all : hint} ${asText}`)
 	}
 	return { text: found.prompt, ...(found.command ? { command: found.command } : {}) }
 }
+
+const allCommands = 'All commands: /help.'
 
 async function unknown(session: Session, line: string, name: string | null): Promise<UserError> {
 	const { commands } = name === null ? { commands: [] } : await session.commands()
@@ -61,7 +66,7 @@ async function unknown(session: Session, line: string, name: string | null): Pro
 				)
 	return new UserError(
 		`There is no command ${oneLine(line.trim().split(/\s/, 1)[0]!, 60)}.`,
-		best ? `Did you mean /${best}?` : 'All commands: /help',
+		best ? `Did you mean /${best}?` : allCommands,
 	)
 }
 
@@ -116,9 +121,10 @@ const help: SlashCommand = {
 	name: 'help',
 	args: '',
 	summary: 'the commands and keys',
-	run: async ({ session }) => {
-		const width = Math.max(...slashCommands.map((one) => one.name.length + one.args.length)) + 3
-		const lines = slashCommands.map((one) => `  ${`/${one.name} ${one.args}`.padEnd(width)} ${one.summary}`)
+	run: async ({ session, elsewhere }) => {
+		const shown = slashCommands.filter((one) => !elsewhere?.has(one.name))
+		const width = Math.max(...shown.map((one) => one.name.length + one.args.length)) + 3
+		const lines = shown.map((one) => `  ${`/${one.name} ${one.args}`.padEnd(width)} ${one.summary}`)
 		const notes = [
 			`${'  !command'.padEnd(width + 3)}run a command yourself, in the same sandbox and with the same questions`,
 			`${'  @path'.padEnd(width + 3)}attach a file or folder (Tab completes)`,

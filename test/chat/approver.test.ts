@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createAsker, type QuestionLine, questionText } from '../../src/chat/approver.ts'
+import { createAsker, createDenier, type QuestionLine, questionText } from '../../src/chat/approver.ts'
 import { painter } from '../../src/chat/style.ts'
 import type { ApprovalRequest } from '../../src/engine/types.ts'
 
@@ -219,5 +219,19 @@ describe('questions in the plain chat', () => {
 			expect(seen.shown.slice(seen.shown.indexOf('part 1'))).to.include('+[U+202E]␛[2Jline 5')
 			expect(seen.shown).to.not.match(/[\u0000-\u0008\u000b-\u001f\u202e]/)
 		})
+	})
+
+	it('nobody there: a no, and what would have covered it', async () => {
+		const denier = createDenier()
+		const signal = new AbortController().signal
+		for (const [more, cover] of [
+			[{ callId: 'a', tool: 'edit_file', lastingRule: 'allow: edit(a.txt)' }, '--allow edits would cover it'],
+			[{ callId: 'b', lastingRule: 'allow: host(a.example)' }, '--allow "host(a.example)" would cover it'],
+			[{ callId: 'c', lastingRule: 'outside: git push' }, '"outside": ["git push"] in your settings would cover it'],
+			[{ callId: 'd' }, undefined],
+		] as const) {
+			expect(await denier.ask(request(more), signal)).to.deep.equal({ choice: 'deny' })
+			expect(denier.cover(more.callId)).to.equal(cover)
+		}
 	})
 })

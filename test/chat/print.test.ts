@@ -202,6 +202,20 @@ describe('one task (-p)', () => {
 		expect(exitCode(end({ reason: 'error', denials: [{ callId: '', tool: 't', input: {}, reason: '' }] }))).to.equal(1)
 	})
 
+	it('J03 what nobody was there to answer is told as that, with what would cover it; another reason as it is', async () => {
+		const denials = [
+			{ callId: 'c1', tool: 'edit_file', input: {}, reason: 'the answer was no' },
+			{ callId: 'c2', tool: 'bash', input: {}, reason: 'the answer was no' },
+			{ callId: 'c3', tool: 'bash', input: {}, reason: 'a rule denies it' },
+		]
+		const cover = (callId: string) => (callId === 'c1' ? '--allow edits would cover it' : undefined)
+		const { io } = await run(() => ({ denials }), { cover })
+		expect(io.err.text)
+			.to.include('denied: edit_file: it asks, and nobody is there to answer; --allow edits would cover it\n')
+			.and.include('denied: bash: it asks, and nobody is there to answer\n')
+			.and.include('denied: bash: a rule denies it\n')
+	})
+
 	it('J03 a denied call is seen: exit 3, listed in the result, a message of its own, a line on stderr', async () => {
 		const text = await run(working)
 		expect(text.code).to.equal(3)

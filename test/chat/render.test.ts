@@ -60,10 +60,30 @@ describe('events as words', () => {
 		const { about } = show([call({ title: 'Run make\nall' }), result(long)])
 		expect(about).to.include('● Run make ⏎ all\n').and.to.include('  line 6\n').and.to.include('… 23 more lines')
 		expect(about).to.not.include('line 7')
+		// A line end at the end begins no line.
+		for (const [text, count] of [
+			['a\n', '1 line'],
+			['a', '1 line'],
+			['a\nb\n', '2 lines'],
+		] as const)
+			expect(show([call({ kind: 'read' }), result(text)]).about).to.include(`  ${count}\n`)
 		expect(show([call({ kind: 'read' }), result('a\nb\nc')]).about)
 			.to.include('3 lines')
 			.and.to.not.include('\n  a')
 		expect(show([call(), result('x'.repeat(9000))]).about.length).to.be.below(700)
+	})
+
+	it("the output of a command of the person's own is shown up to 200 lines, and what comes after it as before", () => {
+		const renderer = new Renderer({ paint: painter(false) })
+		const shown = (lines: number) => {
+			renderer.event(call())
+			return renderer.event(result(Array.from({ length: lines }, (_, i) => `line ${i}.`).join('\n'))).about
+		}
+		renderer.own(true)
+		expect(shown(200)).to.include('line 199.').and.not.include('more lines')
+		expect(shown(2000)).to.include('line 199.').and.include('… 1,800 more lines').and.not.include('line 200.')
+		renderer.own(false)
+		expect(shown(200)).to.include('line 6.').and.not.include('line 7.')
 	})
 
 	it('an edit shows its diff, unless the question has shown it', () => {

@@ -168,6 +168,10 @@ describe('command files in a session', () => {
 		const m = await make({ own: { 'a.md': 'one' } })
 		expect(await slashPrompt(m.session, '/a b')).to.deep.equal({ text: '/a b', command: { name: 'a', args: 'b' } })
 		expect((await failure(slashPrompt(m.session, '/undo'))).message).to.include('works in the chat')
+		const none = await failure(slashPrompt(m.session, '/zzzzz x'))
+		expect(none.message).to.include('no command /zzzzz')
+		// The help is for a chat: a script is told its command files.
+		expect(none.hint).to.include('Command files here: /a').and.not.include('/help')
 		expect((await failure(slashPrompt(m.session, '/nothing x'))).message).to.include('no command /nothing')
 		for (const text of ['/etc/hosts is wrong', ' /a b', 'a /a', ''])
 			expect(await slashPrompt(m.session, text)).to.equal(null)

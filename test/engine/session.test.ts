@@ -123,6 +123,27 @@ describe('a session, with everything but the model real', () => {
 			.and.to.contain('second')
 	})
 
+	it('N03: undo of a turn with commands says once what it does not cover; of one without, nothing', async () => {
+		const m = make({ 'a.txt': 'one\n', '.gitignore': 'out/\n' }, () => ({ choice: 'once' }))
+		const { session } = await m.open([
+			read('a.txt'),
+			edit('a.txt', 'one', 'two'),
+			done,
+			bash('mkdir -p out; echo x > out/x; echo 3 > a.txt'),
+			done,
+			bash('echo 4 > a.txt'),
+			done,
+		])
+		await m.say(session, 'edit')
+		expect((await session.undo()).message).to.not.include('Commands ran')
+		await m.say(session, 'command')
+		const told = (await session.undo()).message
+		expect(told).to.include('Commands ran in it').and.include('git commits').and.include('ignore rules')
+		expect(existsSync(join(m.root, 'out/x'))).to.equal(true)
+		await m.say(session, 'another')
+		expect((await session.undo()).message).to.not.include('Commands ran')
+	})
+
 	it('N03: undo over a later change of the user puts nothing back and names the file', async () => {
 		const m = make({ 'a.txt': 'one\n', 'b.txt': 'b\n' })
 		const { session } = await m.open([bash('echo two > a.txt; echo two > b.txt'), done])

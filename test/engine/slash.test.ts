@@ -70,6 +70,20 @@ describe('slash commands', () => {
 		}
 	})
 
+	it('the help leaves out what the front end has another way for', async () => {
+		const help = await textOf({ ...(await context()), elsewhere: new Set(['exit', 'sessions']) }, '/help')
+		expect(help).to.include('/undo').and.not.include('/exit').and.not.include('/sessions')
+	})
+
+	it('/permissions says what goes unasked where no rule speaks: in the sandbox, without one, in plan mode', async () => {
+		const words = async (status: FakeOptions['status']) => textOf(await context({ status: status! }), '/permissions')
+		expect(await words({ sandbox: 'bubblewrap' })).to.include('commands in the sandbox go unasked')
+		expect(await words({ sandbox: 'not started yet' })).to.include('commands in the sandbox go unasked')
+		const host = await words({ sandbox: 'none: commands run on the host and ask first' })
+		expect(host).to.include('every command ask').and.not.include('go unasked; edits')
+		expect(await words({ sandbox: 'bubblewrap', mode: 'plan' })).to.include('nothing in the project is changed')
+	})
+
 	it('an unknown one names the nearest; arguments where there are none are refused', async () => {
 		const ctx = await context()
 		expect((await failure(runSlash(ctx, '/modles'))).hint).to.include('/models')

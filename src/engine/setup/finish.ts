@@ -47,6 +47,7 @@ export async function finish(room: SetupRoom, chosen: Chosen): Promise<string> {
 	)
 	if (written.length === 0) lines.push('All of this was set already; no file was changed.')
 	for (const path of written) lines.push(`Written: ${tilde(path, place.home)}`)
+	if (newKey !== null && provider.keyName !== null) lines.push(`The key is kept as ${provider.keyName}.`)
 	if (model) lines.push(`Default model: ${provider.name}/${model.id}`)
 	if (newKey !== null && keyState(provider, place.env, {}).from === 'env')
 		lines.push(`The variable ${provider.keyName} is set as well, and it wins over the stored key.`)

@@ -196,9 +196,12 @@ export async function removeKey(room: SetupRoom, name: string): Promise<string> 
 			`Stored: ${Object.keys(now.credentials).join(', ') || 'none'}.`,
 		)
 	const { removed, mended } = await save(room.paths, { removeKey: keyName }, room.clock)
-	const lines = [...mended, removed ? `The stored key ${keyName} is removed.` : `No key ${keyName} is stored.`]
-	if (!removed && Object.keys(now.credentials).length > 0)
-		lines.push(`Stored: ${Object.keys(now.credentials).join(', ')}.`)
+	if (!removed)
+		throw new UserError(
+			[...mended, `No key ${keyName} is stored.`].join('\n'),
+			`Stored: ${Object.keys(now.credentials).join(', ') || 'none'}.`,
+		)
+	const lines = [...mended, `The stored key ${keyName} is removed.`]
 	if ((room.place.env[keyName] ?? '').trim() !== '')
 		lines.push(`The variable ${keyName} is still set in your environment, and is used.`)
 	return lines.join('\n')

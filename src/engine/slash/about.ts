@@ -76,13 +76,23 @@ export const permissions: SlashCommand = {
 		}
 		const { rules, session: answers } = session.permissions()
 		const out = rules.map((rule) => `  ${rule.kind.padEnd(7)} ${oneLine(rule.text)}  (${oneLine(rule.source)})`)
-		if (rules.length === 0) out.push('  no rules: what is not plainly harmless is asked about')
+		if (rules.length === 0) out.push('  no rules')
+		const { sandbox, mode } = session.status()
+		out.push(`  ${unasked(sandbox.startsWith('host') || sandbox.startsWith('none'), mode)}`)
 		if (answers.length > 0) out.push('', '  answered for this session:', ...answers.map((key) => `    ${oneLine(key)}`))
 		if (session.status().acceptEdits)
 			out.push('', '  edits inside the project are accepted (/permissions edits off ends it)')
 		return text(out.join('\n'))
 	},
 }
+
+/** What no rule speaks of. */
+const unasked = (host: boolean, mode: 'build' | 'plan'): string =>
+	mode === 'plan'
+		? 'else, in plan mode: reading goes unasked, nothing in the project is changed'
+		: host
+			? 'else: reading in the project goes unasked; edits, hosts and every command ask, for there is no sandbox'
+			: 'else: reading in the project and commands in the sandbox go unasked; edits, hosts and what would leave the sandbox ask'
 
 const contextLine = (tokens: number, window: number | null): string =>
 	window === null

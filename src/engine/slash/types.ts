@@ -7,6 +7,8 @@ export interface SlashContext {
 	session: Session
 	signal?: AbortSignal
 	now?(): number
+	/** Names of commands that the front end has another way for: the help leaves them out. */
+	elsewhere?: ReadonlySet<string>
 }
 
 /** What a command comes to: a text to show, or something that only the front end can do. Texts may hold anything; show them safely. */

@@ -216,7 +216,18 @@ describe('setup: unattended', () => {
 			expect(text).to.include('is removed').and.include('still set in your environment')
 			expect(file(at, 'credentials')).to.deep.equal({})
 		}
-		expect(await run(at, { 'remove-key': 'OPENAI_API_KEY' })).to.include('No key OPENAI_API_KEY is stored')
+		for (const name of ['OPENAI_API_KEY', 'NO_SUCH_KEY', 'mistral']) {
+			const none = await run(at, { 'remove-key': name }).catch((error: unknown) => error)
+			expect((none as Error).name, String(none)).to.equal('UserError')
+			expect((none as Error).message).to.match(/^No key \w+ is stored\.$/)
+		}
+	})
+
+	it('a key from another variable: the name that it is kept under is said', async () => {
+		const at = await open()
+		const flags = { provider: 'work', 'base-url': at.server.url, 'key-from-env': 'WORK_KEY', model: 'big-1' }
+		expect(await run(at, flags, { WORK_KEY: goodKey })).to.include('The key is kept as WORK_API_KEY.')
+		expect(file(at, 'credentials')).to.deep.equal({ WORK_API_KEY: goodKey })
 	})
 
 	it("OpenRouter's figures are kept with the model, dated", async () => {
