@@ -71,6 +71,7 @@ const fileRanks: Record<string, number> = {
 	'live-session.ts': 7,
 	'session-parts.ts': 7,
 	'undo-stack.ts': 7,
+	'undo-words.ts': 7,
 	'prompt-message.ts': 7,
 	'pictures.ts': 7,
 	'session-choices.ts': 7,

@@ -96,7 +96,8 @@ export class Pastes {
 	/** What to put into the line: the text itself when it is one short plain line, else a mark. */
 	take(text: string, plain: (text: string) => boolean): string {
 		if (text.length <= 500 && !/[\n\t]/.test(text) && plain(text)) return text
-		const lines = text.split('\n').length
+		// A line end at the end begins no line.
+		const lines = text.replace(/\n$/, '').split('\n').length
 		const mark = `[paste ${this.texts.size + 1}: ${lines > 1 ? `${lines} lines` : `${text.length} characters`}]`
 		this.texts.set(mark, text)
 		return mark

@@ -82,6 +82,7 @@ describe('keys of a terminal', () => {
 		expect(pastes.take('short', plain)).to.equal('short')
 		const mark = pastes.take('one\ntwo', plain)
 		expect(mark).to.equal('[paste 1: 2 lines]')
+		expect(new Pastes().take('a\nb\nc\n', () => true)).to.equal('[paste 1: 3 lines]')
 		const other = pastes.take('a\u001b[31mb', plain)
 		expect(pastes.expand(`look: ${mark} and ${other} [paste 9: 2 lines]`)).to.equal(
 			'look: one\ntwo and a\u001b[31mb [paste 9: 2 lines]',

@@ -220,7 +220,7 @@ describe('a session, with everything but the model real', () => {
 		})
 		expect(refused).not.to.equal('')
 		const copy = await m.open([done], {}, { resume: id, trustForeign: true })
-		expect(copy.session.notices.join(' ')).to.contain('made elsewhere')
+		expect(copy.session.notices.join(' ')).to.contain('copy of a session')
 		await m.say(copy.session, 'go on')
 		const request = copy.model.requests[0]!
 		expect(request.system).not.to.contain('EVIL')

@@ -188,7 +188,7 @@ describe('tour: played by the real engine', () => {
 		}
 	})
 
-	it('in the sandbox the attempts are stopped: no key is seen, the network is denied at the question, no call is left denied', async function () {
+	it('in the sandbox the attempts are stopped: no key is seen, the network is denied at the question, and only that counts as denied', async function () {
 		if (!sandbox) return this.skip()
 		const { session, asked, said, say } = await start(project)
 		const results: Extract<AgentEvent, { type: 'tool_result' }>[] = []
@@ -205,7 +205,7 @@ describe('tour: played by the real engine', () => {
 		// One question in all, and it is the one about leaving the sandbox.
 		expect(asked.map((request) => request.effect?.type)).to.deep.equal(['outside_sandbox'])
 		expect(result.end.text).to.include('Denied: it did not get out')
-		expect(result.end.denials).to.deep.equal([])
+		expect(result.end.denials.map((one) => one.callId)).to.deep.equal([of('net-command').callId])
 		expect(said.join('\n')).to.not.include('KEY-OF-THE-USER')
 	})
 
