@@ -128,7 +128,7 @@ export class AcpSession {
 
 	/** Modes and options, as new, load and resume answer. */
 	async state(): Promise<Pick<NewSessionResponse, 'modes' | 'configOptions'>> {
-		this.models = await this.d.garuda.models.list().catch(() => [])
+		this.models = await this.d.garuda.models.list({ servers: false }).catch(() => [])
 		return { modes: modeState(this.session), configOptions: this.options() }
 	}
 

@@ -117,7 +117,8 @@ export interface Garuda {
 		read(id: string): Promise<{ header: SessionHeader; records: SessionRecord[] }>
 	}
 	readonly models: {
-		list(): Promise<ModelInfo[]>
+		/** `servers` false leaves out the models of servers on this machine, which would be asked for them. */
+		list(options?: { servers?: boolean }): Promise<ModelInfo[]>
 		/** Model servers found on this machine (asked before first use by the front end). */
 		local(signal?: AbortSignal): Promise<{ provider?: string; name: string; url: string; models: string[] }[]>
 	}

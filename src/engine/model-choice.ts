@@ -179,8 +179,11 @@ export function createModelChoice({ options, paths, clock, http, lookAt }: Deps)
 			return options.wrapClient ? { ...choice, client: options.wrapClient(choice.client) } : choice
 		},
 
-		/** Models that could be used: those named in models.json, the known ones of providers with a key, and the default. */
-		async list(): Promise<ModelInfo[]> {
+		/**
+		 * Models that could be used: those named in models.json, the known ones of providers with a key, the default, and those
+		 * of servers of this machine unless `servers` is false: asking them takes up to 400 ms.
+		 */
+		async list({ servers: asked = true }: { servers?: boolean } = {}): Promise<ModelInfo[]> {
 			const [models, credentials, { knownModels, modelSpec }] = await Promise.all([
 				loadModels(paths, options.env),
 				readCredentials(paths),
@@ -195,7 +198,8 @@ export function createModelChoice({ options, paths, clock, http, lookAt }: Deps)
 			const found = await find(options.model)
 			const current = 'problem' in found ? null : found.name
 			if (current) names.add(current)
-			for (const server of await servers()) for (const id of server.models) names.add(`${server.provider}/${id}`)
+			if (asked)
+				for (const server of await servers()) for (const id of server.models) names.add(`${server.provider}/${id}`)
 			return [...names].flatMap((name) => {
 				const slash = name.indexOf('/')
 				const provider = providerOf(models, name.slice(0, slash), options.env)
