@@ -23,7 +23,12 @@ export interface Known {
 	cwd?: string | undefined
 }
 
+/** Nothing in it means anything to a shell. */
+const plain = /^[\w./:@%+,-]+$/
+
 export function decodeWord(word: Word, known: Known): Decoded {
+	// The parser makes a word's parts when they are asked for, at the cost of reading it again; most words have none.
+	if (plain.test(word.text)) return { words: [word.text], glob: false }
 	const parts = word.parts
 	let glob = false
 	let texts = ['']
