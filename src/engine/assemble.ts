@@ -217,7 +217,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 		resumed = await resumeSession(how, openStore, header)
 		notices.push(
 			...(resumed?.problems ?? []),
-			'This is a copy of a session that was made elsewhere: its words were taken over, its instructions, model and answers were not.',
+			'This is a copy of a session: its words were taken over, its instructions, model and answers were not.',
 		)
 	}
 	const openJournal = async (): Promise<SessionWriter> => {
@@ -231,6 +231,7 @@ export async function assemble(a: Assembly): Promise<LiveSession> {
 	// A flag may ask for more than the team policy allows.
 	const asked = capLimits(settings.policy, options.limits ?? {})
 	const undo = settings.undo && keep ? await undoStore(a) : null
+	if (resumed) await undo?.tidy()
 	const session: LiveSession = new LiveSession({
 		id: resumed?.header.id ?? id,
 		root,

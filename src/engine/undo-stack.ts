@@ -206,12 +206,23 @@ export class UndoStack {
 		if (to === null && from === null) return { restored: [] }
 		if (to === null || from === null || !this.d.snapshots)
 			return no('No snapshot of that turn was kept, so its files cannot be put back.')
-		const { conflicts, ...moved } = await this.d.snapshots.restore(to, from, limit)
+		const { conflicts, ...moved } = await this.d.snapshots.restore(to, from, { ...limit, progress: this.progress() })
 		if (conflicts.length === 0) return moved
 		const names = conflicts.slice(0, 10).map((path) => oneLine(path, 200))
 		const them = conflicts.length === 1 ? 'it' : 'them'
 		const message = `Nothing was put back: ${names.join(', ')} changed since that turn. Save or revert ${them} first.`
 		return { ...no(message), conflicts }
+	}
+
+	/** Says how far it is where it takes longer than a person waits without asking. */
+	private progress(): (done: number, total: number) => void {
+		const { clock } = this.d
+		let next = clock.now() + patienceMs
+		return (done, total) => {
+			if (clock.now() < next || done === total) return
+			next = clock.now() + 2 * patienceMs
+			this.d.note(`Putting files back: ${done.toLocaleString('en')} of ${total.toLocaleString('en')} so far.`)
+		}
 	}
 
 	/** A unified diff of the last turn's changes, or of all; '' when there are none. */
@@ -222,6 +233,8 @@ export class UndoStack {
 		return (await this.d.snapshots?.diff?.(chosen[0]!.from!, chosen.at(-1)!.to!)) ?? ''
 	}
 }
+
+const patienceMs = 2000
 
 /** From its last record to the end of the write that was under way. */
 const slackMs = 1000

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { EngineOptions, Session } from '../../src/engine/api.ts'
 import { createEngine } from '../../src/engine/engine.ts'
+import { writerSpace } from '../../src/engine/files/atomic.ts'
 import type { AgentEvent, Answer, ApprovalRequest, TurnEnd } from '../../src/engine/types.ts'
 import { type FakeModel, fakeModel, fakeSpec, only, type Reply } from '../helpers/fakes.ts'
 import { removeTemp, tempProject } from '../helpers/temp.ts'
@@ -169,6 +171,25 @@ describe('a session, with everything but the model real', () => {
 		expect(JSON.stringify(after.tools)).to.equal(JSON.stringify(before.tools))
 		expect(after.messages.length).to.equal(3)
 		expect(before.system).to.contain('Use tabs.')
+	})
+
+	it('a resume sweeps what a killed undo was writing, in folders that no edit tool named', async function () {
+		const space = await writerSpace()
+		if (space === null) this.skip()
+		const m = make({ 'deep/down/a.txt': 'one\n' })
+		const first = await m.open([done])
+		await m.say(first.session, 'hello')
+		const { id } = first.session
+		await first.session.close()
+		const mark = `${space}7fffffff00000000`
+		const left = join(m.root, `deep/down/.a.txt.${mark}.garuda-tmp`)
+		const store = createHash('sha256').update(m.root).digest('hex').slice(0, 24)
+		const folder = join(m.home, '.garuda/snapshots', store)
+		mkdirSync(folder, { recursive: true })
+		writeFileSync(left, 'half')
+		writeFileSync(join(folder, `restoring.${mark}`), JSON.stringify([join(m.root, 'deep/down')]))
+		await m.open([done], {}, { resume: id })
+		expect(existsSync(left)).to.equal(false)
 	})
 
 	it('X04: a session that is open is not opened twice, and is free after its end', async () => {

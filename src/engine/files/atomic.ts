@@ -21,12 +21,15 @@ export const writerSpace = async (): Promise<string | null> => {
 	}
 }
 
-/** A name that tells its writer, so that files/leftovers.ts knows what a killed one left. */
-const tempName = async (name: string): Promise<string> => {
+/** Marks of 24 hex digits that tell who wrote something and where that can be looked at; each is another. */
+export const writerMarks = async (): Promise<() => string> => {
 	const [space, self] = await Promise.all([writerSpace(), fs.readlink('/proc/self').catch(() => '')])
 	const pid = (Number.parseInt(self, 10) || 0).toString(16).padStart(8, '0')
-	return `.${name.slice(0, 40)}.${space ?? '00000000'}${pid}${randomBytes(4).toString('hex')}.garuda-tmp`
+	return () => `${space ?? '00000000'}${pid}${randomBytes(4).toString('hex')}`
 }
+
+/** A name beside another that tells its writer, so that files/leftovers.ts knows what a killed one left. */
+export const tempName = (name: string, mark: string): string => `.${name.slice(0, 40)}.${mark}.garuda-tmp`
 
 export interface ReplaceOptions {
 	/** Permission bits; absent: what the umask leaves of rw for all. */
@@ -39,14 +42,23 @@ export interface ReplaceOptions {
 	fresh?: boolean
 }
 
-/** Puts bytes under a name of an open folder. No link is followed: a link of that name is replaced itself. */
-export const replaceIn = async (
+/** New content that is on the disk and has no name yet. */
+export interface Prepared {
+	/** Gives it the name. The folder itself is not flushed. */
+	place(): Promise<void>
+	/** Removes it; nothing where it has its name. Never throws. */
+	drop(): Promise<void>
+}
+
+/** The first half of `replaceIn`: the bytes, flushed, beside their name. Throws the system's error, leaving nothing. */
+export const prepareIn = async (
 	folder: Pick<Folder, 'at'>,
 	name: string,
 	bytes: Uint8Array,
-	options: ReplaceOptions = {},
-): Promise<void> => {
-	const temp = await tempName(name)
+	options: Omit<ReplaceOptions, 'before'> & { mark?: string } = {},
+): Promise<Prepared> => {
+	const temp = tempName(name, options.mark ?? (await writerMarks())())
+	const drop = () => fs.unlink(folder.at(temp)).catch(() => {})
 	const handle = await fs.open(
 		folder.at(temp),
 		O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY,
@@ -67,14 +79,32 @@ export const replaceIn = async (
 		} finally {
 			await handle.close()
 		}
-		await options.before?.()
-		if (options.fresh) await placeFresh(folder, temp, name)
-		else await fs.rename(folder.at(temp), folder.at(name))
 	} catch (error) {
-		await fs.unlink(folder.at(temp)).catch(() => {})
+		await drop()
 		throw error
 	}
-	await syncFolder(dirname(folder.at(temp)))
+	return {
+		place: () => (options.fresh ? placeFresh(folder, temp, name) : fs.rename(folder.at(temp), folder.at(name))),
+		drop,
+	}
+}
+
+/** Puts bytes under a name of an open folder. No link is followed: a link of that name is replaced itself. */
+export const replaceIn = async (
+	folder: Pick<Folder, 'at'>,
+	name: string,
+	bytes: Uint8Array,
+	options: ReplaceOptions = {},
+): Promise<void> => {
+	const prepared = await prepareIn(folder, name, bytes, options)
+	try {
+		await options.before?.()
+		await prepared.place()
+	} catch (error) {
+		await prepared.drop()
+		throw error
+	}
+	await syncFolder(folder)
 }
 
 /** link() fails when the name exists, rename() would not. Disks without hard links get a check and a rename. */
@@ -93,9 +123,10 @@ const placeFresh = async (folder: Pick<Folder, 'at'>, temp: string, name: string
 	await fs.unlink(folder.at(temp))
 }
 
-const syncFolder = async (path: string): Promise<void> => {
+/** What took a name in it has it also after a power cut. Never throws. */
+export const syncFolder = async (folder: Pick<Folder, 'at'>): Promise<void> => {
 	try {
-		const handle = await fs.open(`${path}/.`, O_RDONLY | O_DIRECTORY)
+		const handle = await fs.open(`${dirname(folder.at('x'))}/.`, O_RDONLY | O_DIRECTORY)
 		try {
 			await handle.sync()
 		} finally {

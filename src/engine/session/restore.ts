@@ -2,22 +2,26 @@
 import { promises as fs, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { UserError } from '../errors.ts'
-import { Moved, type Way } from '../files/open.ts'
+import { syncFolder, writerMarks } from '../files/atomic.ts'
+import { type Folder, Moved, openFolder, type Way } from '../files/open.ts'
 import {
 	type Change,
 	ChangedMeanwhile,
 	chmodAt,
 	type FileState,
+	folderOf,
 	inFolder,
 	isPlainPath,
 	isSpecial,
+	type PreparedState,
 	type Present,
+	prepareState,
 	presentAt,
+	presentIn,
 	removeAt,
 	removeSpecial,
 	sameBits,
 	sameState,
-	writeAt,
 } from './snapshot-files.ts'
 
 export interface RestoreOptions {
@@ -29,7 +33,13 @@ export interface RestoreOptions {
 	since: number
 	/** Milliseconds: pipes and sockets born before it, where the turn's start had a file or folder, were made by the turn. */
 	until: number
+	/** After each few files, with how many of how many are done. */
+	progress?(done: number, total: number): void
 }
+
+/** Questions to the disk at once, and files that wait beside their names at once: the disk flushes many as fast as one. */
+const together = 16
+const batch = 128
 
 interface Todo {
 	change: Change
@@ -53,7 +63,10 @@ export async function restoreChanges(
 	if (conflicts.size > 0) return { restored: [], conflicts: [...conflicts].sort() }
 	const finished: Change[] = []
 	try {
-		await act(todo, specials, o, (change) => finished.push(change))
+		await act(todo, specials, o, (change) => {
+			finished.push(change)
+			o.progress?.(finished.length, todo.length)
+		})
 	} catch (error) {
 		const back = await takeBack(finished, o)
 		if (!(error instanceof ChangedMeanwhile || error instanceof Moved)) throw error
@@ -73,13 +86,15 @@ async function check(changes: readonly Change[], o: RestoreOptions) {
 	const conflicts = new Set<string>()
 	const todo: Todo[] = []
 	const specials = new Map<string, Stats>()
-	for (const change of changes) {
+	const plain = changes.filter(({ path }) => isPlainPath(path) || !conflicts.add(path))
+	const seen = new Map<string, Present>()
+	await pooled([...Map.groupBy(plain, ({ path }) => folderOf(o.root, path)).values()], async (some) => {
+		const paths = some.map(({ path }) => path)
+		for (const [index, was] of (await presentIn(o.root, paths, o.way)).entries()) seen.set(paths[index]!, was)
+	})
+	for (const change of plain) {
 		const { path, from, to } = change
-		if (!isPlainPath(path)) {
-			conflicts.add(path)
-			continue
-		}
-		let was = await presentAt(o.root, path, o.way)
+		let was = seen.get(path)!
 		if (was.kind === 'other') {
 			// Behind something that this very turn put there, and that goes first: not there.
 			if (was.at !== path && byPath.get(was.at)?.to) was = { kind: 'absent' }
@@ -116,7 +131,9 @@ async function check(changes: readonly Change[], o: RestoreOptions) {
 	return { todo, specials, conflicts }
 }
 
-const madeBefore = (stats: Stats, until: number): boolean => (stats.birthtimeMs || stats.ctimeMs) <= until
+const madeBefore = (stats: Stats, until: number): boolean =>
+	// Whole milliseconds, as `until` has them.
+	Math.floor(stats.birthtimeMs || stats.ctimeMs) <= until
 
 async function act(
 	todo: readonly Todo[],
@@ -163,19 +180,85 @@ async function act(
 			count++
 		} else wanted.set(from.hash, [...(wanted.get(from.hash) ?? []), item])
 	}
-	for await (const group of o.contents([...wanted.keys()]))
-		for (const [hash, bytes] of group)
-			for (const item of wanted.get(hash) ?? []) {
-				const { path, from } = item.change
-				await writeAt(o.root, path, o.way, await fresh(item), from as FileState, bytes, item.bits)
-				done(item.change)
-				count++
-			}
+	const written = new Set<string>()
+	for await (const group of o.contents([...wanted.keys()])) {
+		const writes = [...group].flatMap(([hash, bytes]) => (wanted.get(hash) ?? []).map((item) => ({ item, bytes })))
+		for (let at = 0; at < writes.length; at += batch) {
+			const some = writes.slice(at, at + batch)
+			for (const { item } of some) written.add(folderOf(o.root, item.change.path))
+			await writeBatch(some, o, fresh, done)
+			count += some.length
+		}
+	}
+	// Once, when all names are taken: until then a crash leaves the old or the new content under each of them.
+	await pooled([...written], async (path) => {
+		const folder = await openFolder(path, o.way).catch(() => null)
+		if (!folder) return
+		await syncFolder(folder)
+		await folder.close()
+	})
 	if (count < todo.length)
 		throw new UserError(
 			'Some files of the snapshot are not in the undo store any more.',
 			'Snapshots are kept for a limited time and size.',
 		)
+}
+
+/** The contents of some files, all on the disk before the first takes its name. What fails leaves nothing beside the rest. */
+async function writeBatch(
+	writes: readonly { item: Todo; bytes: Buffer }[],
+	o: RestoreOptions,
+	fresh: (item: Todo) => Promise<Present>,
+	done: (change: Change) => void,
+): Promise<void> {
+	const folders = new Map<string, Folder>()
+	const prepared: { item: Todo; state: PreparedState | null }[] = writes.map(({ item }) => ({ item, state: null }))
+	let left = 0
+	const mark = await writerMarks()
+	try {
+		const paths = [...new Set(writes.map(({ item }) => folderOf(o.root, item.change.path)))]
+		for (const path of paths) folders.set(path, await openFolder(path, o.way, true))
+		await pooled(writes, async ({ item: { change, was, bits }, bytes }, index) => {
+			const folder = folders.get(folderOf(o.root, change.path))!
+			prepared[index]!.state = await prepareState(
+				folder,
+				change.path,
+				was,
+				change.from as FileState,
+				bytes,
+				bits,
+				mark(),
+			)
+		})
+		for (; left < prepared.length; left++) {
+			const { item, state } = prepared[left]!
+			await state!.place(await fresh(item))
+			done(item.change)
+		}
+	} finally {
+		for (const { state } of prepared.slice(left)) await state?.drop()
+		for (const folder of folders.values()) await folder.close()
+	}
+}
+
+/** Some at a time, in order. All have ended when it rejects with the first failure. */
+async function pooled<T, R>(items: readonly T[], work: (item: T, index: number) => Promise<R>): Promise<R[]> {
+	const results: R[] = new Array(items.length)
+	let next = 0
+	let failed: { error: unknown } | null = null
+	const worker = async (): Promise<void> => {
+		while (next < items.length && !failed) {
+			const index = next++
+			try {
+				results[index] = await work(items[index]!, index)
+			} catch (error) {
+				failed ??= { error }
+			}
+		}
+	}
+	await Promise.all(Array.from({ length: Math.min(together, items.length) }, worker))
+	if (failed) throw (failed as { error: unknown }).error
+	return results
 }
 
 /** Undoes the half of an undo; false when that is not possible either. */

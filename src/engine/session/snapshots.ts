@@ -2,6 +2,7 @@
 import { promises as fs } from 'node:fs'
 import { dirname, isAbsolute, join, relative } from 'node:path'
 import { messageOf, UserError } from '../errors.ts'
+import { announce, sweepAnnounced } from '../files/leftovers.ts'
 import { wayHere } from '../files/open.ts'
 import type { Clock, Snapshots } from '../ports.ts'
 import type { Git } from '../sandbox/git.ts'
@@ -51,6 +52,8 @@ export interface GarudaSnapshots extends Snapshots {
 	 * turn made, put under ignore, and no snapshot could take in; it is still there.
 	 */
 	restore(from: string, to: string, limit?: RestoreLimit): Promise<Restored>
+	/** Removes what a killed process was writing beside files when it restored them. Never throws. */
+	tidy(): Promise<void>
 }
 
 /** For a turn that was broken off, whose own changes nobody has told from later ones. */
@@ -59,6 +62,8 @@ export interface RestoreLimit {
 	only?: ReadonlySet<string>
 	/** Milliseconds: what was touched after it stays and is named in `later`. */
 	before?: number
+	/** After each file, with how many of how many are put back. */
+	progress?(done: number, total: number): void
 }
 
 export interface Restored {
@@ -192,12 +197,16 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 			contents: (hashes) => store.contents(hashes),
 			since: Math.min(timeOfId(from) || Number.POSITIVE_INFINITY, timeOfId(to) || Number.POSITIVE_INFINITY),
 			until: Math.max(timeIn(from), timeIn(to)),
+			...(limit.progress ? { progress: limit.progress } : {}),
 		}
 		const { only, before } = limit
 		const all = await store.diff(from, to)
 		const later = before === undefined ? null : await touchedAfter(all, before)
 		const changes = all.filter(({ path }) => (only?.has(path) ?? true) && !later?.has(path))
-		const result = { ...(await restoreChanges(changes, options)), ...(later?.size ? { later: [...later].sort() } : {}) }
+		await sweepAnnounced(o.store, o.root)
+		const over = await announce(o.store, new Set(changes.map(({ path }) => dirname(join(o.root, path)))))
+		const done = await restoreChanges(changes, options).finally(over)
+		const result = { ...done, ...(later?.size ? { later: [...later].sort() } : {}) }
 		const left: string[] = []
 		if (result.conflicts.length === 0 && 'left' in store)
 			for (const path of await store.left(to)) if (await isThere(join(o.root, path))) left.push(path)
@@ -208,6 +217,7 @@ export function createSnapshots(o: SnapshotOptions): GarudaSnapshots {
 		onlyEdits: isCopyId,
 		take: (turn, signal) => serial(() => take(turn, signal)),
 		keep: (paths) => serial(() => keep(paths)),
+		tidy: () => serial(() => sweepAnnounced(o.store, o.root)),
 		restore: (from, to, limit) => serial(() => restore(from, to, limit)),
 		diff: (from, to) =>
 			serial(async () => {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { replaceIn, writerSpace } from '../../../src/engine/files/atomic.ts'
 import { createFiles } from '../../../src/engine/files/guard.ts'
-import { sweepBeside, sweepFolder } from '../../../src/engine/files/leftovers.ts'
+import { announce, sweepAnnounced, sweepBeside, sweepFolder } from '../../../src/engine/files/leftovers.ts'
 
 describe('files/leftovers', () => {
 	let root: string
@@ -69,7 +69,7 @@ await replaceIn({ at: (name) => ${JSON.stringify(root)} + '/' + name }, 'code.ts
 		expect(await names()).to.deep.equal(['b'])
 	})
 
-	it('removes nothing but regular files of this user under the exact names', async () => {
+	it('removes nothing but files and links of this user under the exact names, and never what a link leads to', async () => {
 		const dead = `${space}${nobody}00000000.garuda-tmp`
 		const kept = [`a.${dead}`, `.a.${dead}.ts`, `.a.x${dead}`, '.a.0123456789ab.garuda-tmp', `.a.${dead.toUpperCase()}`]
 		for (const name of kept) {
@@ -77,11 +77,11 @@ await replaceIn({ at: (name) => ${JSON.stringify(root)} + '/' + name }, 'code.ts
 			await old(name)
 		}
 		await fs.writeFile(at('target'), 'theirs')
-		await fs.symlink(at('target'), at(`.link.${dead}`))
 		await fs.mkdir(at(`.folder.${dead}`))
 		const before = await names()
 		await fs.writeFile(at(`.a.${dead}`), 'left')
 		await fs.writeFile(at(`.two\nlines.${dead}`), 'left')
+		await fs.symlink(at('target'), at(`.link.${dead}`))
 		await sweepFolder({ at })
 		expect(await names()).to.deep.equal(before)
 	})
@@ -112,6 +112,50 @@ await replaceIn({ at: (name) => ${JSON.stringify(root)} + '/' + name }, 'code.ts
 			expect(await there()).to.deep.equal([true, false, true, true])
 			await files.write(at('made'), Buffer.from('x'), null)
 			expect(await there()).to.deep.equal([false, false, true, true])
+		} finally {
+			await fs.rm(outside, { recursive: true, force: true })
+		}
+	})
+
+	it('what a killed process announced is swept once: inside the root only, and not of a living one', async () => {
+		const outside = await fs.realpath(await fs.mkdtemp(join(tmpdir(), 'garuda-left-')))
+		try {
+			const store = at('store')
+			const dead = `.a.${space}${nobody}00000000.garuda-tmp`
+			for (const name of ['store', 'src', '.git', '.git/x']) await fs.mkdir(at(name))
+			await fs.symlink(outside, at('out'))
+			const everywhere = [at(dead), at(`src/${dead}`), at(`.git/x/${dead}`), at(`.git/${dead}`), join(outside, dead)]
+			const there = async () =>
+				(await Promise.all(everywhere.map((file) => fs.stat(file).catch(() => null)))).map(Boolean)
+			const record = async (mark: string, text?: string) => {
+				for (const file of everywhere) await fs.writeFile(file, 'left')
+				const folders = [root, at('src'), at('none'), at('.git/x'), at('.git'), at('out'), outside, `${root}/../x`, 7]
+				await fs.writeFile(join(store, `restoring.${mark}`), text ?? JSON.stringify(folders))
+			}
+			const kept = () => fs.readdir(store)
+			await record(`${space}${nobody}00000000`)
+			await sweepAnnounced(store, root)
+			expect([await there(), await kept()]).to.deep.equal([[false, false, true, true, true], []])
+			// A living one is at it; one that cannot be looked at has a minute.
+			for (const mark of [`${space}${hex(process.pid)}00000000`, `ffffffff${nobody}00000000`]) {
+				await record(mark)
+				await sweepAnnounced(store, root)
+				expect([await there(), await kept()]).to.deep.equal([[true, true, true, true, true], [`restoring.${mark}`]])
+				await old(join('store', `restoring.${mark}`))
+				await sweepAnnounced(store, root)
+				expect((await kept()).length, mark).to.equal(mark.startsWith('ffffffff') ? 0 : 1)
+				await fs.rm(join(store, `restoring.${mark}`), { force: true })
+			}
+			for (const text of ['{"a"', '{}', '']) {
+				await record(`${space}${nobody}00000000`, text)
+				await sweepAnnounced(store, root)
+				expect([await there(), await kept()], text).to.deep.equal([[true, true, true, true, true], []])
+			}
+			await sweepAnnounced(at('no-store'), root)
+			const over = await announce(store, [at('src')])
+			expect(await kept()).to.have.length(1)
+			await over()
+			expect(await kept()).to.deep.equal([])
 		} finally {
 			await fs.rm(outside, { recursive: true, force: true })
 		}
