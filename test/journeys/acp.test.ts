@@ -457,7 +457,14 @@ describe('acp, by acpx', () => {
 			// The journal knows it, so another process goes on with it.
 			for (const one of processesWith(at.home)) if (one.command.includes('run.js acp')) process.kill(one.pid)
 			expect(await ok('prompt', 'after a restart?')).to.include('I am big.')
-			expect(server.requests.map((one) => one.body?.model)).to.deep.equal(['small', 'big', 'small', 'big', 'big', 'big'])
+			expect(server.requests.map((one) => one.body?.model)).to.deep.equal([
+				'small',
+				'big',
+				'small',
+				'big',
+				'big',
+				'big',
+			])
 			await ok('sessions', 'close')
 		} finally {
 			await server.close()
