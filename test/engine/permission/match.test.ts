@@ -1,6 +1,13 @@
 // Patterns of rules alone: stars against texts, unknown parts, path globs and the piece that every path of a glob holds.
 import { expect } from 'chai'
-import { compileGlob, couldMatch, escapeGlob, globLiteral, matchText } from '../../../src/engine/permission/match.ts'
+import {
+	compileGlob,
+	couldMatch,
+	deniedTest,
+	escapeGlob,
+	globLiteral,
+	matchText,
+} from '../../../src/engine/permission/match.ts'
 import { DYNAMIC } from '../../../src/engine/permission/shell-words.ts'
 
 describe('permission: patterns', () => {
@@ -96,5 +103,18 @@ describe('permission: patterns', () => {
 		] as const)
 			expect(globLiteral(glob, false), glob).to.equal(literal)
 		expect(globLiteral('/AB/**', true)).to.equal('/ab/')
+	})
+
+	it('a path pattern beyond any path’s length or depth of alternatives is none; one that is lost is told', () => {
+		const nested = (depth: number) => `/${'{'.repeat(depth)}a${'}'.repeat(depth)}`
+		expect([compileGlob('a'.repeat(4096), false), compileGlob(nested(20), false)]).to.not.include(null)
+		expect([compileGlob('a'.repeat(4097), false), compileGlob(nested(21), false)]).to.deep.equal([null, null])
+		expect(() => deniedTest([{ glob: '/[a', below: true }])).to.throw('path pattern lost')
+	})
+
+	it('what is denied below a place is denied below it alone', () => {
+		const at = (below: boolean) => deniedTest([{ glob: '/x/a*', below }])
+		expect(['/x/ab', '/x/ab/c', '/y/ab'].map(at(true))).to.deep.equal([true, true, false])
+		expect(['/x/ab', '/x/ab/c', '/y/ab'].map(at(false))).to.deep.equal([true, false, false])
 	})
 })
