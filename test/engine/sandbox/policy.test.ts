@@ -340,6 +340,35 @@ describe('sandbox: policy', () => {
 		}
 	})
 
+	it('git-08 each key of git that starts a program or names another file to obey is known, and its neighbours are not', () => {
+		const risky = [
+			'core.fsmonitor core.hookspath core.pager core.editor core.sshcommand core.askpass core.gitproxy',
+			'core.alternaterefscommand core.attributesfile core.worktree sequence.editor include.path includeif.a.path',
+			'filter.a.clean filter.a.smudge filter.a.process diff.a.textconv diff.a.command diff.external merge.a.driver',
+			'difftool.a.cmd difftool.a.path mergetool.a.cmd mergetool.a.path alias.a pager.a credential.helper',
+			'credential.a.helper gpg.program gpg.a.program gpg.a.defaultkeycommand remote.a.uploadpack remote.a.receivepack',
+			'remote.a.vcs remote.a.proxy url.a.insteadof url.a.pushinsteadof interactive.difffilter trailer.a.cmd',
+			'trailer.a.command uploadpack.packobjectshook browser.a.cmd man.a.cmd init.templatedir tar.a.command',
+			'hook.a.command imap.tunnel sendemail.smtpserver sendemail.sendmailcmd sendemail.tocmd sendemail.cccmd',
+			'sendemail.headercmd sendemail.a.tocmd guitool.a.cmd instaweb.httpd lfs.customtransfer.a.path',
+			'lfs.extension.a.clean lfs.extension.a.smudge protocol.allow protocol.a.allow',
+		].join(' ')
+		const plain =
+			'core.bare core.quotepath user.name remote.a.url branch.a.merge filter.a.required diff.a.binary merge.ff sendemail.to gpg.format tar.umask init.defaultbranch'
+		const written = (key: string, value: string): string => {
+			const parts = key.split('.')
+			const [section, name] = [parts[0]!, parts.at(-1)!]
+			const sub = parts.slice(1, -1).join('.')
+			return `[${section}${sub === '' ? '' : ` "${sub}"`}]\n${name} = ${value}\n`
+		}
+		for (const key of risky.split(' ')) expect(riskyKeys(written(key, 'x')), key).to.deep.equal([key])
+		for (const key of plain.split(' ')) expect(riskyKeys(written(key, 'x')), key).to.deep.equal([])
+		expect([
+			riskyKeys(written('submodule.a.update', '!x')),
+			riskyKeys(written('submodule.a.update', 'merge')),
+		]).to.deep.equal([['submodule.a.update'], []])
+	})
+
 	it('git configuration is read as git reads it', () => {
 		const text =
 			'[core] hooksPath = a # no\n[Filter "X y"]\n\tclean = "touch \\"z\\"; b"\n[include]\npath = \\\n ../c\n[core]\n fsmonitor\n'
