@@ -50,6 +50,10 @@ export function decodeWord(word: Word, known: Known): Decoded {
 	const words = texts.flatMap((text) =>
 		text.includes(SPLIT) ? text.split(SPLIT).filter((part) => part !== '') : [text],
 	)
+	// {a,} is `a` and nothing, and nothing unquoted is no word.
+	const types = new Set(parts?.map(({ type }) => type))
+	if (types.has('BraceExpansion') && ![...types].some((type) => /Quoted|Locale/.test(type)))
+		return { words: words.filter((one) => one !== ''), glob }
 	return { words, glob }
 }
 

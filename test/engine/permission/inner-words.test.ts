@@ -429,4 +429,10 @@ describe('permission: commands inside commands', () => {
 			expect((await read(text))[1], text).to.equal(true)
 		expect((await read('gaa \\\n b'))[1]).to.equal(false)
 	})
+
+	it('an empty alternative of braces is no word', async () => {
+		const words = async (text: string) => (await readShell(text)).commands[0]!.words
+		expect(await words('{gaa,} x')).to.deep.equal(['gaa', 'x'])
+		expect(await words('gaa {,b} ""')).to.deep.equal(['gaa', 'b', ''])
+	})
 })
