@@ -233,7 +233,7 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 					callId: call.id,
 					tool: outcome.name,
 					input: call.input,
-					reason: outcome.denied ?? '',
+					reason: outcome.denied,
 				})
 				if (outcome.status === 'denied' && watch.deniedCall(outcome.name, call.input) === 'stop') verdict = 'stop'
 			} else if (outcome.status === 'ok') {

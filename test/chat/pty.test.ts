@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
+import { skip } from '../helpers/skip.ts'
 
 const bin = resolve('bin/run.js')
 const canRun =
@@ -58,7 +59,7 @@ const alive = (pid: number): boolean =>
 describe('the chat on a real terminal', function () {
 	this.timeout(30_000)
 	before(function () {
-		if (!canRun) this.skip()
+		if (!canRun) skip(this, 'no python3')
 	})
 	beforeEach(() => {
 		folder = mkdtempSync(join(tmpdir(), 'garuda-pty-'))

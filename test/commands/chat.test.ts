@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import Chat from '../../src/commands/chat.ts'
+import { skip } from '../helpers/skip.ts'
 
 interface Done {
 	code: number | null
@@ -104,7 +105,7 @@ describe('garuda chat', () => {
 	})
 
 	it('J06 a full disk under stdout is one line and exit 1, no crash', async function () {
-		if (!existsSync('/dev/full')) this.skip()
+		if (!existsSync('/dev/full')) skip(this, 'no /dev/full')
 		const script = join(home, 'script.json')
 		writeFileSync(script, '{"steps":[{"text":"hello"}]}')
 		const full = openSync('/dev/full', 'w')

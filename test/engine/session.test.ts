@@ -8,6 +8,7 @@ import { createEngine } from '../../src/engine/engine.ts'
 import { writerSpace } from '../../src/engine/files/atomic.ts'
 import type { AgentEvent, Answer, ApprovalRequest, TurnEnd } from '../../src/engine/types.ts'
 import { type FakeModel, fakeModel, fakeSpec, only, type Reply } from '../helpers/fakes.ts'
+import { skip } from '../helpers/skip.ts'
 import { removeTemp, tempProject } from '../helpers/temp.ts'
 
 interface Made {
@@ -175,7 +176,7 @@ describe('a session, with everything but the model real', () => {
 
 	it('a resume sweeps what a killed undo was writing, in folders that no edit tool named', async function () {
 		const space = await writerSpace()
-		if (space === null) this.skip()
+		if (space === null) skip(this, 'processes cannot be told apart here')
 		const m = make({ 'deep/down/a.txt': 'one\n' })
 		const first = await m.open([done])
 		await m.say(first.session, 'hello')

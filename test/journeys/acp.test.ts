@@ -16,6 +16,7 @@ import {
 	repository,
 	until,
 } from '../helpers/cli.ts'
+import { skip } from '../helpers/skip.ts'
 import { openaiStream, startSse } from '../helpers/sse-server.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
@@ -216,7 +217,7 @@ describe('acp, the built bin', () => {
 		const old = ['/usr/bin/node', '/usr/local/bin/node'].find((path) =>
 			/^v20\./.test(spawnSync(path, ['-v'], { encoding: 'utf8' }).stdout ?? ''),
 		)
-		if (!old) return this.skip()
+		if (!old) return skip(this, 'no Node 20 beside this one')
 		const at = place()
 		const a = agent(at, { node: old })
 		expect((await a.ask('initialize', hello)).protocolVersion).to.equal(1)

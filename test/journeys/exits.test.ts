@@ -16,6 +16,7 @@ import {
 	told,
 	until,
 } from '../helpers/cli.ts'
+import { skip } from '../helpers/skip.ts'
 import { openaiStream, startSse } from '../helpers/sse-server.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
@@ -273,7 +274,7 @@ describe('output through pipes', function () {
 		try {
 			statSync('/dev/full')
 		} catch {
-			this.skip()
+			skip(this, 'no /dev/full')
 		}
 		const run = await shell(place(), 'GARUDA -p x > /dev/full; echo "code $?"', { script: say('lost') })
 		expect(run.stdout.trim()).to.equal('code 1')
@@ -294,7 +295,7 @@ describe('output through pipes', function () {
 		'policy check "bash(ls)" --json',
 	])
 		it(`J06 a full disk behind ${words} is one line on stderr and exit 1`, async function () {
-			if (!existsSync('/dev/full')) this.skip()
+			if (!existsSync('/dev/full')) skip(this, 'no /dev/full')
 			const run = await shell(place(), `GARUDA ${words} > /dev/full; echo "code $?"`)
 			expect(run.stdout.trim()).to.equal('code 1')
 			expect(run.stderr.match(/^garuda: the output could not be written: ENOSPC.*$/gm), run.stderr).to.have.length(1)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { goodKey, json, provider } from '../engine/setup/fixture.ts'
 import { garuda, inTerminal, type Place, place, python, type Step } from '../helpers/cli.ts'
+import { skip } from '../helpers/skip.ts'
 import { type Handler, openaiStream, type Reply, type SseServer, startSse } from '../helpers/sse-server.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
@@ -41,7 +42,7 @@ describe('garuda setup', function () {
 
 	describe('on a terminal', () => {
 		before(function () {
-			if (!python) this.skip()
+			if (!python) skip(this, 'no python3')
 		})
 		const run = async (at: Place, server: SseServer, steps: Step[], more: Record<string, string> = {}) => {
 			const ran = await inTerminal(at, ['setup'], steps, { env: { ...env(server), ...more } })

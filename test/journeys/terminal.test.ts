@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { inTerminal, journals, place, python, records, type Step, until } from '../helpers/cli.ts'
 import { screen } from '../helpers/screen.ts'
+import { skip } from '../helpers/skip.ts'
 import { removeTemp } from '../helpers/temp.ts'
 
 const prompt = '> '
@@ -22,7 +23,7 @@ const alive = (text: string): string[] =>
 describe('the chat on a terminal', function () {
 	this.timeout(30_000)
 	before(function () {
-		if (!python) this.skip()
+		if (!python) skip(this, 'no python3')
 	})
 	afterEach(removeTemp)
 

@@ -151,15 +151,17 @@ export const kindOfStats = (stats: Stats): string =>
 						? 'a link'
 						: 'not a regular file'
 
+const refuseOdd = (shown: string, stats: Stats): void => {
+	if (stats.isSymbolicLink()) throw new Moved(`${shown} is a link`)
+	if (!stats.isFile()) throw new NotAFile(kindOfStats(stats))
+}
+
 /**
  * Opens a regular file in a folder for reading. Nothing but a regular file is ever opened for real: no wait for a
  * FIFO's writer, no side effect of a device. Throws Moved for a link, NotAFile, or the system's error.
  */
 export const openFile = async (folder: Folder, name: string, way: Way): Promise<{ handle: Handle; stats: Stats }> => {
-	const refuse = (stats: Stats): void => {
-		if (stats.isSymbolicLink()) throw new Moved(`${name} is a link`)
-		if (!stats.isFile()) throw new NotAFile(kindOfStats(stats))
-	}
+	const refuse = (stats: Stats): void => refuseOdd(name, stats)
 	if (way === 'handles') {
 		// The place first, then the very same inode for reading: nothing can be swapped in between.
 		const place = await fs.open(folder.at(name), O_PATH | O_NOFOLLOW)
@@ -223,7 +225,7 @@ const atOnceLimit = 1 << 20
 
 /**
  * A regular file of at most 1 MiB in one go, without a wait: some microseconds, where each promise of the file system
- * costs fifty. The caller has looked the path up by a promise just before, so a disk that hangs does not hang Garuda here.
+ * costs fifty. A disk that hangs hangs Garuda for that moment, as the look-up of the path before it does already.
  * Null: larger, or this machine has no handles; use openFile. Throws as openFile does. One byte more than the size is
  * asked for, so that a file that grew meanwhile is null too.
  */
@@ -231,18 +233,14 @@ export const readAtOnce = (real: string, way: Way): { bytes: Buffer; stats: Stat
 	if (way !== 'handles') return null
 	const place = openSync(real, O_PATH | O_NOFOLLOW)
 	try {
-		const refuse = (stats: Stats): void => {
-			if (stats.isSymbolicLink()) throw new Moved(`${real} is a link`)
-			if (!stats.isFile()) throw new NotAFile(kindOfStats(stats))
-		}
-		refuse(fstatSync(place))
+		refuseOdd(real, fstatSync(place))
 		const self = `/proc/self/fd/${place}`
 		// Where the handle really is: a link on the way would show here.
 		if (readlinkSync(self) !== real) throw new Moved(`${real} was moved`)
 		const file = openSync(self, O_RDONLY | O_NONBLOCK | O_NOCTTY)
 		try {
 			const stats = fstatSync(file)
-			refuse(stats)
+			refuseOdd(real, stats)
 			if (stats.size > atOnceLimit) return null
 			const buffer = Buffer.allocUnsafe(stats.size + 1)
 			let filled = 0

@@ -1,12 +1,13 @@
 // Runs commands, inside a sandbox or on the host: the Executor of a session.
 
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolError } from '../errors.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
 import { planted } from './aftermath.ts'
 import { bubblewrapFlags } from './bubblewrap.ts'
+import { bubblewrapControl, neverStarted } from './bubblewrap-control.ts'
 import { commandEnvironment } from './environment.ts'
 import type { Joined, SessionNetwork } from './network.ts'
 import { stat } from './paths.ts'
@@ -14,20 +15,13 @@ import { Pipes } from './pipes.ts'
 import type { Placeholder, Placeholders } from './placeholders.ts'
 import type { PolicyBuilder } from './policy.ts'
 import type { ProcessGroup } from './process-group.ts'
-import { belonging, descendants, descendsFrom, namespaceCount, setUrgent, signalAll } from './processes.ts'
+import { belonging, signalAll } from './processes.ts'
 import type { Reaper } from './reaper.ts'
-import {
-	limitedArgv,
-	type ShellCommand,
-	type ShellEnd,
-	type ShellLimits,
-	sandboxedShell,
-	shellScript,
-} from './shell.ts'
+import { toResult, withNotes, withWall } from './run-result.ts'
+import { limitedArgv, type ShellCommand, type ShellLimits, sandboxedShell, shellScript } from './shell.ts'
 import type { StagedRun, StagedSpec, Staging } from './staging.ts'
 import { Standby } from './standby.ts'
-import { type Control, type Launch, type Outcome, start, supervise } from './supervise.ts'
-import { findWall } from './walls.ts'
+import { type Control, type Launch, start, supervise } from './supervise.ts'
 import { findingsNote, prepareRoot, type Watch } from './watch.ts'
 
 export interface ExecutorSettings {
@@ -228,58 +222,6 @@ const createBase = (kind: Executor['kind'], settings: ExecutorSettings, make: (p
 
 // ---------------------------------------------------------------- bubblewrap
 
-/** The first process of the sandbox as the host counts, from the status that bubblewrap writes. */
-const firstProcess = (status: string): number | undefined => {
-	const found = /"child-pid": (\d+)\D/.exec(status)?.[1]
-	return found === undefined ? undefined : Number(found)
-}
-
-/** bubblewrap says an exit code only when the command really started. */
-const neverStarted = (outcome: Outcome): boolean =>
-	!outcome.status.includes('"exit-code"') && !outcome.timedOut && !outcome.cancelled && !outcome.stopped
-
-const bubblewrapControl = (limits: ShellLimits): Control => ({
-	started(status) {
-		const first = firstProcess(status)
-		if (first === undefined) return false
-		// While bubblewrap still mounts, before the command is there: short of memory, the kernel then ends the command
-		// and not the user's editor.
-		try {
-			writeFileSync(`/proc/${first}/oom_score_adj`, '800')
-		} catch {
-			// a kernel without it, or ended already
-		}
-		return true
-	},
-	term(pid, status) {
-		const first = firstProcess(status)
-		// Not bubblewrap itself: it would take the sandbox down before the command could clean up after itself. Its first
-		// process has no handler, and the kernel drops TERM for it.
-		const inside = first === undefined ? [] : descendants(first)
-		// Before the command is there, nobody has anything to clean up.
-		if (inside.length === 0) this.kill(pid, status)
-		else signalAll(inside, 'SIGTERM')
-	},
-	kill(pid, status) {
-		// With its first process, a namespace ends as a whole, daemons in sessions of their own too.
-		const first = firstProcess(status)
-		// No look at all processes: a fork bomb makes more of them while one looks.
-		const whole = first !== undefined && descendsFrom(first, pid) ? [first] : []
-		// Its end is what ends all others, so it must not queue behind them. Root only; others have the kernel's limit.
-		if (process.getuid?.() === 0) for (const each of whole) setUrgent(each)
-		signalAll([...whole, -pid], 'SIGKILL')
-	},
-	// The kernel exempts global root from the limit, so it is counted here as well; and often, for a bomb doubles in milliseconds.
-	checkEveryMs: process.getuid?.() === 0 ? 25 : 200,
-	check(_pid, status) {
-		const first = limits.processes > 0 ? firstProcess(status) : undefined
-		const count = first === undefined ? undefined : namespaceCount(first)
-		return count !== undefined && count > limits.processes + 8
-			? `more than ${limits.processes} processes at once`
-			: undefined
-	},
-})
-
 const inBubblewrap = (settings: BubblewrapSettings, prefix: string[], argv: string[]): Launch => ({
 	file: [...prefix, settings.bwrap][0]!,
 	args: [...prefix, settings.bwrap, '--args', '3', '--', ...argv].slice(1),
@@ -449,63 +391,4 @@ const runOnHost = async (
 	}
 	const outcome = await supervise(await start(launch, spec, pipes), undefined, spec, signal, control, settings.graceMs)
 	return { ...toResult(outcome, shell?.end()), survivors: outcome.left }
-}
-
-// ---------------------------------------------------------------- results
-
-const signals = [
-	'SIGHUP',
-	'SIGINT',
-	'SIGQUIT',
-	'SIGILL',
-	'SIGTRAP',
-	'SIGABRT',
-	'SIGBUS',
-	'SIGFPE',
-	'SIGKILL',
-	'SIGUSR1',
-	'SIGSEGV',
-	'SIGUSR2',
-	'SIGPIPE',
-	'SIGALRM',
-	'SIGTERM',
-] as const
-
-const toResult = (outcome: Outcome, end: ShellEnd | undefined): RunResult => {
-	let { code, signal }: { code: number | null; signal: string | null } = outcome
-	// bubblewrap turns a signal into 128 + its number; a shell that itself exits so has said so at its end.
-	const meant = code !== null && code > 128 && end?.status !== code ? signalOf(code - 128) : undefined
-	if (meant) {
-		code = null
-		signal = meant
-	}
-	return {
-		code,
-		signal,
-		timedOut: outcome.timedOut,
-		cancelled: outcome.cancelled,
-		output: outcome.output,
-		stderr: outcome.stderr,
-		bytes: outcome.bytes,
-		survivors: outcome.timedOut || outcome.cancelled ? 0 : (end?.survivors ?? outcome.left),
-		...(end?.cwd === undefined ? {} : { cwd: end.cwd }),
-		durationMs: Math.round(outcome.durationMs),
-	}
-}
-
-const signalOf = (number: number): string | undefined =>
-	number === 31 ? 'SIGSYS' : number === 25 ? 'SIGXFSZ' : number === 24 ? 'SIGXCPU' : signals[number - 1]
-
-const withWall = (result: RunResult, masked: string[]): RunResult => {
-	if (result.code === 0 || result.cancelled) return result
-	const wall = findWall(result.stderr === '' ? result.output : `${result.output}\n${result.stderr}`, masked)
-	return wall ? { ...result, wall } : result
-}
-
-/** At the end of the output; with streams kept apart, of stderr: stdout may be data that someone parses. */
-const withNotes = (result: RunResult, notes: string[], separate: boolean): RunResult => {
-	if (notes.length === 0) return result
-	const key = separate ? 'stderr' : 'output'
-	const text = result[key]
-	return { ...result, [key]: `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${notes.join('\n')}\n` }
 }

@@ -224,6 +224,7 @@ export function createGate(deps: GateDeps): Gate {
 		let cancelTurn = false
 		/** The last no to what the running call wanted besides; a later yes to the same takes it back. */
 		const refused = new Map<string, string>()
+		const besides = () => (refused.size > 0 ? { denied: [...refused.values()].join('; ') } : {})
 		const ctx: ToolContext = {
 			callId: call.id,
 			root: deps.root,
@@ -280,7 +281,6 @@ export function createGate(deps: GateDeps): Gate {
 			const status = signal.aborted && result.status === 'failed' ? 'cancelled' : result.status
 			const data = result.data === undefined ? {} : { data: result.data }
 			const fenced = result.fenced ? { fenced: true as const } : {}
-			const denied = refused.size > 0 ? { denied: [...refused.values()].join('; ') } : {}
 			const images = status === 'ok' && result.images?.length ? { images: result.images.map(named) } : {}
 			return finish(
 				{
@@ -290,15 +290,14 @@ export function createGate(deps: GateDeps): Gate {
 					...data,
 					...fenced,
 					...images,
-					...denied,
+					...besides(),
 					...(cancelTurn ? { cancelTurn } : {}),
 				},
 				call,
 			)
 		} catch (error) {
 			if (signal.aborted) return finish({ ...base, status: 'cancelled', text: 'Stopped by the user.' }, call)
-			const denied = refused.size > 0 ? { denied: [...refused.values()].join('; ') } : {}
-			return finish({ ...base, ...denied, status: 'failed', text: fault(error) }, call)
+			return finish({ ...base, ...besides(), status: 'failed', text: fault(error) }, call)
 		}
 	}
 

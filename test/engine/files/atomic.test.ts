@@ -12,6 +12,7 @@ import {
 	replaceIn,
 	writeAtomic,
 } from '../../../src/engine/files/atomic.ts'
+import { skip } from '../../helpers/skip.ts'
 
 describe('files/atomic', () => {
 	let dir: string
@@ -86,7 +87,7 @@ describe('files/atomic', () => {
 	})
 
 	it('a dead holder’s lock is taken over by exactly one of many', async function () {
-		if (process.platform !== 'linux') this.skip()
+		if (process.platform !== 'linux') skip(this, 'Linux only')
 		const path = join(dir, 'lock')
 		const child = spawn('sleep', ['60'])
 		const start = (await fs.readFile(`/proc/${child.pid}/stat`, 'latin1')).replace(/^.*\) /s, '').split(' ')[19]!

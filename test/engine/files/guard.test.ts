@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import { createFiles, sha256 } from '../../../src/engine/files/guard.ts'
 import { foldName, protectedReason, secretName, sensitiveReason } from '../../../src/engine/files/sensitive.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Scene, scene } from '../tools/scene.ts'
 
 const refused = async (work: Promise<unknown>): Promise<string> => {
@@ -22,7 +23,7 @@ for (const way of ['handles', 'paths'] as const)
 	describe(`files/guard, opened by ${way}`, () => {
 		let s: Scene
 		before(function () {
-			if (way === 'handles' && process.platform !== 'linux') this.skip()
+			if (way === 'handles' && process.platform !== 'linux') skip(this, 'Linux only')
 		})
 		beforeEach(async () => {
 			s = await scene({ way })

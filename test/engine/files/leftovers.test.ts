@@ -9,6 +9,7 @@ import { expect } from 'chai'
 import { replaceIn, writerSpace } from '../../../src/engine/files/atomic.ts'
 import { createFiles } from '../../../src/engine/files/guard.ts'
 import { announce, sweepAnnounced, sweepBeside, sweepFolder } from '../../../src/engine/files/leftovers.ts'
+import { skip } from '../../helpers/skip.ts'
 
 describe('files/leftovers', () => {
 	let root: string
@@ -21,7 +22,7 @@ describe('files/leftovers', () => {
 	beforeEach(async function () {
 		root = await fs.realpath(await fs.mkdtemp(join(tmpdir(), 'garuda-left-')))
 		const here = await writerSpace()
-		if (here === null) this.skip()
+		if (here === null) skip(this, 'processes cannot be told apart here')
 		space = here!
 	})
 	afterEach(() => fs.rm(root, { recursive: true, force: true }))
@@ -87,7 +88,7 @@ await replaceIn({ at: (name) => ${JSON.stringify(root)} + '/' + name }, 'code.ts
 	})
 
 	it('leaves files of another user alone', async function () {
-		if (process.getuid?.() !== 0) this.skip()
+		if (process.getuid?.() !== 0) skip(this, 'only root can do this')
 		const name = `.a.${space}${nobody}00000000.garuda-tmp`
 		await fs.writeFile(at(name), 'theirs')
 		await fs.chown(at(name), 12_345, 12_345)

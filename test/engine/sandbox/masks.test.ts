@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { createExecutor, type SandboxOptions } from '../../../src/engine/sandbox/index.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Fixture, makeFixture, put, token } from './fixture.ts'
 
 const lists = JSON.parse(readFileSync(new URL('../../control/lists.json', import.meta.url), 'utf8')) as {
@@ -85,7 +86,7 @@ describe('sandbox: every name', () => {
 	it('no file of the system that holds secrets can be read, where this machine has it', async function () {
 		fixture = makeFixture()
 		const there = names.systemSecrets.filter((path) => existsSync(path))
-		if (there.length === 0) this.skip()
+		if (there.length === 0) skip(this, 'none of these files is here')
 		const output = await run(
 			`for f in ${there.join(' ')}; do if [ -d $f ]; then ls -A $f | head -1; elif [ -s $f ]; then echo "$f has text"; fi; done; echo end`,
 		)
@@ -93,7 +94,7 @@ describe('sandbox: every name', () => {
 	})
 
 	it('the same where the machine has all of them', function () {
-		if (process.getuid?.() !== 0) this.skip()
+		if (process.getuid?.() !== 0) skip(this, 'only root can do this')
 		fixture = makeFixture()
 		const { base, root, home, tmp } = fixture
 		const driver = new URL('./driver.ts', import.meta.url).pathname
@@ -114,7 +115,7 @@ describe('sandbox: every name', () => {
 			env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
 		})
 		// No namespaces, or no overlay: this machine cannot show it.
-		if (!stdout.startsWith('ready\n')) this.skip()
+		if (!stdout.startsWith('ready\n')) skip(this, 'no namespace or overlay to lay them in')
 		const { result } = JSON.parse(stdout.slice('ready\n'.length)) as { result: { output: string } }
 		expect(result.output.split('\n').filter((line) => line !== '')).to.deep.equal(['begun', 'done'])
 	})
@@ -131,7 +132,7 @@ describe('sandbox: every name', () => {
 			)
 			expect(output.join('')).to.equal('x')
 		} catch (error) {
-			if ((error as NodeJS.ErrnoException).code === 'EACCES') this.skip()
+			if ((error as NodeJS.ErrnoException).code === 'EACCES') skip(this, 'this user may not')
 			throw error
 		} finally {
 			for (const path of left) rmSync(path, { force: true })

@@ -20,6 +20,7 @@ import { openNamespace } from '../../../src/engine/sandbox/namespace-holder.ts'
 import { loopbackNetwork, type NetworkOptions, proxyEnvironment } from '../../../src/engine/sandbox/network.ts'
 import { findBubblewrap, findNsenter } from '../../../src/engine/sandbox/programs.ts'
 import { seatbeltProfile } from '../../../src/engine/sandbox/seatbelt.ts'
+import { skip } from '../../helpers/skip.ts'
 import { asNobody, readableCopy } from './copy.ts'
 import { type Fixture, makeFixture } from './fixture.ts'
 import { publicAddress } from './proxy-kit.ts'
@@ -325,7 +326,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (exec 3<>/dev/tc
 	})
 
 	it('works as an ordinary user', function () {
-		if (process.getuid?.() !== 0) return this.skip()
+		if (process.getuid?.() !== 0) return skip(this, 'only root can do this')
 		const copy = readableCopy()
 		try {
 			const [root, home, tmp] = ['r', 'h', 't'].map((name) => join(copy, 'tmp', name)) as [string, string, string]

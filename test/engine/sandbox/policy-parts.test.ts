@@ -23,6 +23,7 @@ import type { SandboxOptions } from '../../../src/engine/sandbox/index.ts'
 import { Placeholders } from '../../../src/engine/sandbox/placeholders.ts'
 import { aliases, createPolicyBuilder, type Policy } from '../../../src/engine/sandbox/policy.ts'
 import { nestedParts, repositoryParts } from '../../../src/engine/sandbox/repository.ts'
+import { skip } from '../../helpers/skip.ts'
 import { removeTemp, tempDir } from '../../helpers/temp.ts'
 import { type Fixture, makeFixture, put } from './fixture.ts'
 
@@ -137,7 +138,7 @@ describe('sandbox: placeholders', () => {
 	})
 
 	it('in a folder of somebody else’s it belongs to them', function () {
-		if (!isRoot) this.skip()
+		if (!isRoot) skip(this, 'only root can do this')
 		chownSync(join(dir, 'git'), 1234, 2345)
 		new Placeholders(own).hold([...wanted(), { path: join(dir, 'git/hooks'), text: null }])
 		for (const name of ['commondir', 'hooks'])

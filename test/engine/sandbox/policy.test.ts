@@ -10,6 +10,7 @@ import { parseGitConfig, riskyKeys } from '../../../src/engine/sandbox/git-confi
 import { createExecutor, type SandboxOptions } from '../../../src/engine/sandbox/index.ts'
 import { aliases, createPolicyBuilder, type Policy } from '../../../src/engine/sandbox/policy.ts'
 import { seccompFilter } from '../../../src/engine/sandbox/seccomp.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Fixture, makeFixture, put } from './fixture.ts'
 
 const never = new AbortController().signal
@@ -317,7 +318,7 @@ describe('sandbox: policy', () => {
 	it('secret-12 a home mounted twice is hidden at both places', async function () {
 		const info = (root: string, point: string) => `30 1 8:1 ${root} ${point} rw - ext4 /dev/x rw`
 		expect(aliases(fixture.home, `${info('/', '/')}\n31 1 8:2 / /mnt rw - ext4 /dev/y rw`)).to.deep.equal([])
-		if (!isRoot) this.skip()
+		if (!isRoot) skip(this, 'only root can do this')
 		const second = join(fixture.base, 'second home')
 		mkdirSync(second)
 		mkdirSync('/srv', { recursive: true })

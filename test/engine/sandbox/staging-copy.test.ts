@@ -20,6 +20,7 @@ import { StagingCopy, usualLimits } from '../../../src/engine/sandbox/staging-co
 import { linkInside, listChanges } from '../../../src/engine/sandbox/staging-list.ts'
 import { findOverlayTools, OverlayStage } from '../../../src/engine/sandbox/staging-overlay.ts'
 import { listOverlay } from '../../../src/engine/sandbox/staging-overlay-list.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Fixture, makeFixture, put } from './fixture.ts'
 import { leftovers, never, noOverlay, thrown } from './staging-kit.ts'
 
@@ -55,7 +56,7 @@ describe('sandbox: the staging copy', () => {
 	})
 
 	it('job-10 an overlay’s white-out in the copy is a device, not a deletion', async function () {
-		if (process.getuid?.() !== 0) this.skip() // only root makes one
+		if (process.getuid?.() !== 0) skip(this, 'only root can do this') // only root makes one
 		const copy = new StagingCopy(fixture.root, join(fixture.base, 'stage'))
 		mkdirSync(copy.path)
 		await copy.sync(new Set(), never)
@@ -105,7 +106,7 @@ for (const way of ['overlay', 'copy'] as const)
 	describe(`sandbox: applying staged changes (${way})`, () => {
 		let fixture: Fixture
 		before(function () {
-			if (way === 'overlay' && noOverlay()) this.skip()
+			if (way === 'overlay' && noOverlay()) skip(this, 'no overlay can be mounted here')
 		})
 		beforeEach(() => {
 			fixture = makeFixture()
@@ -116,7 +117,7 @@ for (const way of ['overlay', 'copy'] as const)
 
 		it('a failure midway takes all back', async function () {
 			// Only root makes an overlay's white-outs by hand.
-			if (way === 'overlay' && process.getuid?.() !== 0) this.skip()
+			if (way === 'overlay' && process.getuid?.() !== 0) skip(this, 'only root can do this')
 			const { tree, ...stage } = stageOf(way, fixture)
 			put(at('z/last'), '1')
 			await stage.renew()

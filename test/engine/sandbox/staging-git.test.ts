@@ -7,6 +7,7 @@ import type { Executor } from '../../../src/engine/ports.ts'
 import { parseGitConfig, riskyKeys } from '../../../src/engine/sandbox/git-config.ts'
 import { createExecutor } from '../../../src/engine/sandbox/index.ts'
 import type { StagedChanges, StagedSpec } from '../../../src/engine/sandbox/staging.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Fixture, makeFixture, put } from './fixture.ts'
 import { never, noOverlay } from './staging-kit.ts'
 
@@ -16,7 +17,7 @@ for (const way of ['overlay', 'copy'] as const)
 		let fixture: Fixture
 		let executor: Executor
 		before(function () {
-			if (way === 'overlay' && noOverlay()) this.skip()
+			if (way === 'overlay' && noOverlay()) skip(this, 'no overlay can be mounted here')
 		})
 		beforeEach(async () => {
 			fixture = makeFixture()

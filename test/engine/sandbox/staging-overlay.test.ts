@@ -23,6 +23,7 @@ import type { StagedChanges, StagedRun, StagedSpec } from '../../../src/engine/s
 import { usualLimits } from '../../../src/engine/sandbox/staging-copy.ts'
 import { findOverlayTools, mountPoints, OverlayStage } from '../../../src/engine/sandbox/staging-overlay.ts'
 import { listOverlay } from '../../../src/engine/sandbox/staging-overlay-list.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Fixture, makeFixture, put } from './fixture.ts'
 import { leftovers, never, noOverlay, setAttribute, thrown } from './staging-kit.ts'
 
@@ -31,7 +32,7 @@ describe('sandbox: staging on an overlay', function () {
 	let fixture: Fixture
 	let executor: Executor
 	before(function () {
-		if (noOverlay()) this.skip()
+		if (noOverlay()) skip(this, 'no overlay can be mounted here')
 	})
 	beforeEach(async () => {
 		fixture = makeFixture()
@@ -251,7 +252,7 @@ describe('sandbox: staging on an overlay', function () {
 	})
 
 	it('for root a file of another owner is what it is without staging, and keeps its owner', async function () {
-		if (process.getuid?.() !== 0) this.skip() // for others: staging-user.test.ts
+		if (process.getuid?.() !== 0) skip(this, 'only root can do this') // for others: staging-user.test.ts
 		chownSync(at('f.txt'), 1_234, 1_234)
 		chownSync(at('rc.sh'), 1_234, 1_234)
 		chmodSync(at('rc.sh'), 0o666)
@@ -295,7 +296,7 @@ describe('sandbox: an overlay read back', () => {
 	let fixture: Fixture
 	let stage: OverlayStage
 	before(function () {
-		if (noOverlay()) this.skip()
+		if (noOverlay()) skip(this, 'no overlay can be mounted here')
 	})
 	beforeEach(async () => {
 		fixture = makeFixture()
@@ -323,7 +324,7 @@ describe('sandbox: an overlay read back', () => {
 	})
 
 	it('job-10 what is not understood makes all of it void', async function () {
-		if (process.getuid?.() !== 0) this.skip() // only root makes white-outs by hand
+		if (process.getuid?.() !== 0) skip(this, 'only root can do this') // only root makes white-outs by hand
 		writeFileSync(up('fine'), '1')
 		for (const [name, make, undo] of [
 			['nothing there', () => run('mknod', up('ghost'), 'c', '0', '0'), () => rmSync(up('ghost'))],
@@ -362,7 +363,7 @@ describe('sandbox: an overlay read back', () => {
 	})
 
 	it('job-10 devices in the changes are refused, a change of what is hidden makes all void', async function () {
-		if (process.getuid?.() !== 0) this.skip()
+		if (process.getuid?.() !== 0) skip(this, 'only root can do this')
 		await run('mknod', up('null'), 'c', '1', '3')
 		await run('mknod', up('f.txt'), 'b', '7', '99')
 		writeFileSync(up('rc.sh'), 'mine')

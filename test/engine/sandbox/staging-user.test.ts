@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { skip } from '../../helpers/skip.ts'
 import { asNobody, readableCopy } from './copy.ts'
 import { put } from './fixture.ts'
 import type { StagedOutcome } from './staging-driver.ts'
@@ -25,7 +26,7 @@ describe('sandbox: staging as an ordinary user', function () {
 	let copy: string
 	let base: string
 	before(function () {
-		if (process.getuid?.() !== 0 || noOverlay()) return this.skip()
+		if (process.getuid?.() !== 0 || noOverlay()) return skip(this, 'root and an overlay are needed')
 		copy = readableCopy()
 	})
 	after(() => copy && rmSync(copy, { recursive: true, force: true }))

@@ -18,6 +18,7 @@ import type { Executor, RunSpec } from '../../../src/engine/ports.ts'
 import { createExecutor, createGit } from '../../../src/engine/sandbox/index.ts'
 import type { StagedChanges, StagedRun, StagedSpec } from '../../../src/engine/sandbox/staging.ts'
 import { createSnapshots } from '../../../src/engine/session/snapshots.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Fixture, makeFixture, put } from './fixture.ts'
 import { leftovers, never, noOverlay, thrown } from './staging-kit.ts'
 
@@ -28,7 +29,7 @@ for (const way of ['overlay', 'copy'] as const)
 		let fixture: Fixture
 		let executor: Executor
 		before(function () {
-			if (way === 'overlay' && noOverlay()) this.skip()
+			if (way === 'overlay' && noOverlay()) skip(this, 'no overlay can be mounted here')
 		})
 		beforeEach(async () => {
 			fixture = makeFixture()

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { History } from '../../../src/engine/history.ts'
 import type { Clock } from '../../../src/engine/ports.ts'
 import { UndoStack } from '../../../src/engine/undo-stack.ts'
+import { skip } from '../../helpers/skip.ts'
 import { cleanFolders, clock, folder, never, snapshotsOf } from './help.ts'
 
 const count = 300
@@ -59,7 +60,7 @@ describe('undo of many files', function () {
 	})
 
 	it('killed in the middle, what it was writing is swept by whoever comes next, and undo goes on', async function () {
-		if (process.platform !== 'linux') this.skip()
+		if (process.platform !== 'linux') skip(this, 'Linux only')
 		const { snaps, from, to } = await turn()
 		const source = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
 		const script = `

@@ -10,6 +10,7 @@ import { checkClock, checkNode, checkTerminal, checkWsl } from '../../../src/eng
 import { checkWalls } from '../../../src/engine/setup/check-walls.ts'
 import { type DoctorPlace, doctor, reportText } from '../../../src/engine/setup/doctor.ts'
 import { shareable, warn } from '../../../src/engine/setup/report.ts'
+import { skip } from '../../helpers/skip.ts'
 import { removeTemp, tempDir } from '../../helpers/temp.ts'
 import { clock, freePort, goodKey, json, provider, type Scene, scene } from './fixture.ts'
 
@@ -272,7 +273,7 @@ describe('setup: the doctor', () => {
 	describe('the walls, tried for real', function () {
 		this.timeout(30_000)
 		before(function () {
-			if (!canSandbox) this.skip()
+			if (!canSandbox) skip(this, 'no sandbox')
 		})
 		const options = () => {
 			const home = join(tempDir(), 'home')
@@ -349,7 +350,7 @@ describe('setup: the doctor', () => {
 			try {
 				mkdirSync(outside, { mode: 0o700 })
 			} catch {
-				this.skip()
+				skip(this, 'this user makes no folder there')
 			}
 			try {
 				const lines = await checkWalls({ ...o, garudaHome: outside })

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import { search } from '../../../src/engine/tools/grep-worker.ts'
 import { searchWorkerUrl } from '../../../src/engine/tools/search.ts'
+import { skip } from '../../helpers/skip.ts'
 import { type Scene, scene } from './scene.ts'
 
 describe('glob and grep', () => {
@@ -291,7 +292,7 @@ describe('glob and grep', () => {
 
 	it('link-04 a folder swapped for a link during a search is never followed', async function () {
 		this.timeout(60_000)
-		if (process.platform !== 'linux') this.skip()
+		if (process.platform !== 'linux') skip(this, 'Linux only')
 		for (let index = 0; index < 5; index++) {
 			await s.put(`src/in/f${index}`, 'mine\n')
 			await s.put(join(s.outside, `in/f${index}`), 'theirs\n')

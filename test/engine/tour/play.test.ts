@@ -6,6 +6,7 @@ import { createEngine } from '../../../src/engine/engine.ts'
 import type { Executor, RunSpec } from '../../../src/engine/ports.ts'
 import { type PreparedTour, playTour, prepareTour } from '../../../src/engine/tour/index.ts'
 import type { AgentEvent, ApprovalRequest, Choice } from '../../../src/engine/types.ts'
+import { skip } from '../../helpers/skip.ts'
 import { removeTemp, tempDir, tempProject, writeFiles } from '../../helpers/temp.ts'
 
 const project = {
@@ -189,7 +190,7 @@ describe('tour: played by the real engine', () => {
 	})
 
 	it('in the sandbox the attempts are stopped: no key is seen, the network is denied at the question, and only that counts as denied', async function () {
-		if (!sandbox) return this.skip()
+		if (!sandbox) return skip(this, 'no sandbox')
 		const { session, asked, said, say } = await start(project)
 		const results: Extract<AgentEvent, { type: 'tool_result' }>[] = []
 		const result = await playTour(session, {
