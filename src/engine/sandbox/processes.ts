@@ -143,9 +143,14 @@ const adopts = (pid: number): boolean => {
 	}
 }
 
-/** Processes in the pid namespace whose first process is `first`, from outside; undefined when it cannot be seen. */
+/**
+ * Processes in the pid namespace whose first process is `first`, from outside; undefined when it cannot be seen, and while
+ * bubblewrap still builds the sandbox: its `/proc` is the machine's until then.
+ */
 export const namespaceCount = (first: number): number | undefined => {
 	try {
+		// In a /proc of a namespace that we are not in, there is no `self` of ours.
+		if (existsSync(`/proc/${first}/root/proc/self`)) return undefined
 		return readdirSync(`/proc/${first}/root/proc`).filter((name) => /^\d+$/.test(name)).length
 	} catch {
 		return undefined

@@ -116,7 +116,12 @@ describe('sandbox: every name', () => {
 		})
 		// No namespaces, or no overlay: this machine cannot show it.
 		if (!stdout.startsWith('ready\n')) skip(this, 'no namespace or overlay to lay them in')
-		const { result } = JSON.parse(stdout.slice('ready\n'.length)) as { result: { output: string } }
+		const { kind, reason, result } = JSON.parse(stdout.slice('ready\n'.length)) as {
+			kind: string
+			reason?: string
+			result: { output: string }
+		}
+		expect(kind, reason).to.equal('bubblewrap')
 		expect(result.output.split('\n').filter((line) => line !== '')).to.deep.equal(['begun', 'done'])
 	})
 
