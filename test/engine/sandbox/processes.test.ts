@@ -11,7 +11,20 @@ describe('sandbox: the count of processes', () => {
 	it('is that of the sandbox once its /proc is there', async function () {
 		const bwrap = findBubblewrap()
 		if (!bwrap) skip(this, 'bubblewrap is not installed')
-		const flags = ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--info-fd', '3', '--']
+		const flags = [
+			'--unshare-all',
+			'--die-with-parent',
+			'--ro-bind',
+			'/',
+			'/',
+			'--dev',
+			'/dev',
+			'--proc',
+			'/proc',
+			'--info-fd',
+			'3',
+			'--',
+		]
 		const child = spawn(bwrap, [...flags, '/bin/sh', '-c', 'sleep 30 & echo ready; wait'], {
 			stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
 		})
