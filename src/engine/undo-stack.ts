@@ -250,7 +250,7 @@ const calledTools = ({ base, messages }: Turnmark): boolean =>
 	base.slice(messages).some(({ blocks }) => blocks.some(({ type }) => type === 'tool_call'))
 
 const done = (
-	verb: string,
+	verb: 'Undid' | 'Redid',
 	mark: Turnmark,
 	{ restored, left = [], later = [] }: Omit<Restored, 'conflicts'>,
 	uncovered: string,
@@ -263,9 +263,7 @@ const done = (
 				: none
 					? ''
 					: 'no file that it covers had changed'
-			: restored.length === 1
-				? '1 file put back'
-				: `${restored.length} files put back`
+			: `${restored.length === 1 ? '1 file is' : `${restored.length} files are`} as ${verb === 'Undid' ? 'before' : 'after'} it`
 	const named = (paths: readonly string[]): string => {
 		const names = paths.slice(0, 5).map((path) => oneLine(path, 200))
 		return `${names.join(', ')}${paths.length > names.length ? ` and ${paths.length - names.length} more` : ''}`

@@ -335,7 +335,7 @@ describe('undo: what it says', () => {
 		expect(message).not.to.match(/no file had changed/)
 		expect((await stack.redo()).message).to.match(/commands ran in it/)
 		await stack.undo()
-		expect((await stack.undo()).message).to.match(/1 file put back\.$/)
+		expect((await stack.undo()).message).to.match(/1 file is as before it\.$/)
 	})
 
 	it('undo-14 a turn without any snapshot says that its files are as they are; one that did nothing says so', async () => {
@@ -360,6 +360,6 @@ describe('undo: what it says', () => {
 		p.sh(init)
 		const { stack, turn } = await stackOf(p)
 		await turn([infoOf('run'), () => p.sh('echo big > .gitignore; mkdir big; cd big; touch $(seq 1100)')])
-		expect((await stack.undo()).message).to.match(/1 file put back; still there .*: big\/\.$/)
+		expect((await stack.undo()).message).to.match(/1 file is as before it; still there .*: big\/\.$/)
 	})
 })
