@@ -88,10 +88,16 @@ export const imageFromBase64 = async (data: string, name: string): Promise<Image
 
 /** JSON schemas of the files that people write, for editors and docs. */
 export const schemas = async (): Promise<Record<string, Json>> => {
-	const [{ settingsJsonSchema }, { modelsJsonSchema }, { policyJsonSchema }] = await Promise.all([
+	const [{ settingsJsonSchema }, { modelsJsonSchema }, { policyJsonSchema }, { searchJsonSchema }] = await Promise.all([
 		import('./config/settings.ts'),
 		import('./config/models.ts'),
 		import('./config/policy.ts'),
+		import('./web/search-config.ts'),
 	])
-	return { settings: await settingsJsonSchema(), models: await modelsJsonSchema(), policy: await policyJsonSchema() }
+	return {
+		settings: await settingsJsonSchema(),
+		models: await modelsJsonSchema(),
+		policy: await policyJsonSchema(),
+		search: searchJsonSchema(),
+	}
 }

@@ -13,14 +13,16 @@ export type BackendName = 'brave' | 'tavily' | 'searxng'
 const domains = z.array(z.string().min(1).max(253)).max(100)
 const schema = z.strictObject({
 	$schema: z.string().optional(),
-	backend: z.enum(['brave', 'tavily', 'searxng']).optional(),
-	/** The service's address: SearXNG's own; for the others only to go through a gateway of the user's. */
-	url: z.string().optional(),
-	/** The name of the environment variable or of the entry in ~/.garuda/credentials; never the key itself. */
+	backend: z.enum(['brave', 'tavily', 'searxng']).optional().describe('The service of web_search.'),
+	url: z
+		.string()
+		.optional()
+		.describe("The service's address: SearXNG's own; for the others only to go through a gateway of yours."),
 	key: z
 		.string()
 		.regex(/^[A-Za-z_][\w.-]{0,99}$/)
-		.optional(),
+		.optional()
+		.describe('The name of the environment variable or of the entry in ~/.garuda/credentials; never the key itself.'),
 	maxResults: z.int().min(1).max(20).optional(),
 	claude: z
 		.strictObject({
@@ -28,8 +30,12 @@ const schema = z.strictObject({
 			allowedDomains: domains.optional(),
 			blockedDomains: domains.optional(),
 		})
-		.optional(),
+		.optional()
+		.describe("Claude's own search, which runs inside a reply."),
 })
+
+/** The JSON schema (draft 7) of search.json, for docs and editors. */
+export const searchJsonSchema = (): Json => z.toJSONSchema(schema, { target: 'draft-7', io: 'input' }) as Json
 
 export interface SearchBackend {
 	name: BackendName
