@@ -1,7 +1,8 @@
 // Secrets out of every text on its way to the model, the journal or a front end; stable marks that can be turned back.
 import { createHmac } from 'node:crypto'
 import type { Redactor } from '../ports.ts'
-import { secretName, secretPatterns, secretValue } from './secret-patterns.ts'
+import { secretName, secretPatterns } from './secret-patterns.ts'
+import { secretValue } from './secret-values.ts'
 
 const marks = /\[redacted:([a-z0-9-]{1,40}):([0-9a-f]{6,16})\]/g
 /** Shorter values would hide ordinary words. */
@@ -14,6 +15,8 @@ interface Known {
 	value: string
 	/** The mark's value: a coded form restores to itself, not to the plain key. */
 	mark: string
+	/** Base64, which tools break into lines. */
+	coded: boolean
 }
 
 /**
@@ -55,6 +58,13 @@ export function createRedactor(seed: string): Redactor {
 	const redactKnown = (text: string): string => {
 		let out = text
 		for (const { value, mark } of known) if (out.includes(value)) out = out.replaceAll(value, () => mark)
+		if (!known.some(({ coded }) => coded) || !wrapped.test(out)) return out
+		for (const { kind, value, coded } of known)
+			if (coded)
+				out = out.replace(
+					new RegExp([...value].map((char) => char.replace(/[+/]/, '\\$&')).join('(?:\\r?\\n)?'), 'g'),
+					(found) => markOf(kind, found),
+				)
 		return out
 	}
 
@@ -106,15 +116,11 @@ export function createRedactor(seed: string): Redactor {
 					.replace(/[^a-z0-9]+/g, '-')
 					.replace(/^-+|-+$/g, '')
 					.slice(0, 40) || 'key'
-			const forms = new Set([
-				plain,
-				encodeURIComponent(plain),
-				JSON.stringify(plain).slice(1, -1),
-				...base64Forms(plain),
-			])
+			const coded = base64Forms(plain)
+			const forms = new Set([plain, ...secretLines(plain), ...urlForms(plain), ...jsonForms(plain), ...coded])
 			for (const form of forms) {
 				if (known.some((one) => one.value === form)) continue
-				known.push({ kind, value: form, mark: markOf(kind, form) })
+				known.push({ kind, value: form, mark: markOf(kind, form), coded: coded.includes(form) })
 			}
 			// A key that holds another goes first, or its rest would stay.
 			known.sort((a, b) => b.value.length - a.value.length)
@@ -162,16 +168,45 @@ function valueAt(text: string, start: number): { at: number; secret: string } | 
 	return match ? { at: start, secret: match[0] } : null
 }
 
+/** A line of base64 that goes on in the next one. */
+const wrapped = /(?<![\w+/-])[\w+/-]{16,}\r?\n[\w+/-]/
+
+/** Of a value of several lines (a private key, a service account) the lines that are secret by themselves. */
+const secretLines = (value: string): string[] =>
+	value.includes('\n') ? value.split(/[\r\n]+/).filter((line) => line.length >= 24 && /^[\w+/=-]+$/.test(line)) : []
+
+/** As it stands in an address or a form: by the usual encoders, with escapes in either case. */
+const urlForms = (value: string): string[] => {
+	const component = encodeURIComponent(value)
+	const strict = component.replace(/[!'()*~]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+	const all = [
+		component,
+		strict,
+		strict.replaceAll('%7E', '~'),
+		strict.replaceAll('%20', '+'),
+		component.replaceAll('%2F', '/'),
+	]
+	return all.flatMap((text) => [text, text.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())])
+}
+
+/** As it stands in a JSON string: by the usual writers, and as text in a text. */
+const jsonForms = (value: string): string[] => {
+	const once = JSON.stringify(value).slice(1, -1)
+	const ascii = once.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+	return [once, ascii, once.replaceAll('/', '\\/'), JSON.stringify(once).slice(1, -1)]
+}
+
 /** How a key may stand in base64 inside a longer text: at the three alignments, without the bytes its neighbours share. */
 function base64Forms(value: string): string[] {
 	if (value.length < 12) return []
 	const bytes = Buffer.from(value)
-	return [0, 1, 2].map((shift) => {
+	return [0, 1, 2].flatMap((shift) => {
 		const text = Buffer.concat([Buffer.alloc(shift), bytes])
 			.toString('base64')
 			.replace(/=+$/, '')
 		const head = Math.ceil((shift * 8) / 6)
 		const tail = (bytes.length + shift) % 3 === 0 ? text.length : text.length - 1
-		return text.slice(head, tail)
+		const form = text.slice(head, tail)
+		return [form, form.replaceAll('+', '-').replaceAll('/', '_')]
 	})
 }
