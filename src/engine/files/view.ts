@@ -1,7 +1,7 @@
 // A file as the model reads it: numbered lines, bounded, saying what it left out. For read_file and for @mentions.
 import { ToolError } from '../errors.ts'
 import type { FileKind, Files, ResolvedPath, ToolContext } from '../ports.ts'
-import { cutHead, hasHidden } from '../text.ts'
+import { hasHidden } from '../text.ts'
 import type { Image } from '../types.ts'
 import { inWords, shownPath, sizeInWords } from './guard.ts'
 import { imageFromBase64, imageKinds, imageLine, imageOf } from './image.ts'
@@ -10,6 +10,7 @@ import { notebookPictures, renderNotebook } from './notebook.ts'
 import { listFolder, wayHere } from './open.ts'
 import type { Ranges } from './seen.ts'
 import { splitEnds } from './text-file.ts'
+import { cutWords } from './tokens.ts'
 
 export type ViewLimits = ToolContext['limits']
 
@@ -45,8 +46,9 @@ export const page = (
 	for (; at < Math.min(total, offset - 1 + limit); at++) {
 		const line = all[at]!
 		const clipped = line.length > lineMax
+		const head = cutWords(line, lineMax)
 		const shown = clipped
-			? `${cutHead(line, lineMax)}[… ${(line.length - lineMax).toLocaleString('en')} more characters of this line; grep shows the part around a match]`
+			? `${head}[… ${(line.length - head.length).toLocaleString('en')} more characters of this line; grep shows the part around a match]`
 			: line
 		const row = `${at + 1}\t${shown}`
 		if (out.length > 0 && used + row.length + 1 > budget) break

@@ -1,7 +1,8 @@
 // Background processes of a session: started by bash, looked at by process_manager. Between the tools and the executor.
 import { messageOf, ToolError } from '../errors.ts'
+import { cutWords } from '../files/tokens.ts'
 import type { Executor, RunResult, RunSpec } from '../ports.ts'
-import { cutHead, oneLine } from '../text.ts'
+import { oneLine } from '../text.ts'
 
 export interface DaemonLimits {
 	/** Running at once. */
@@ -199,7 +200,7 @@ export class LineBuffer {
 		for (const [index, part] of parts.entries()) {
 			if (!this.#cut) this.#rest += part
 			if (this.#rest.length > lineChars) {
-				this.#rest = `${cutHead(this.#rest, lineChars)}…`
+				this.#rest = `${cutWords(this.#rest, lineChars)}…`
 				this.#cut = true
 			}
 			if (index < parts.length - 1) this.#add()

@@ -144,7 +144,7 @@ const startDaemon = async (
 	// A stop of the turn takes back what it has just started.
 	if (ctx.signal.aborted) state = (await daemons.kill(state.id)) ?? state
 	const seen = daemons.logs(state.id, 50)?.lines.join('\n') ?? ''
-	const output = clip(readable(seen), Math.max(500, ctx.limits.resultChars - 1500))
+	const output = clip(ctx.redactor.redact(readable(seen)), Math.max(500, ctx.limits.resultChars - 1500))
 	const told = [
 		state.running
 			? `it runs in the background as ${state.id}; process_manager shows its output and ends it. It ends with the session at the latest`
@@ -251,8 +251,9 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 			progress.end()
 			return result
 		}
+		// Before it is cut: half a secret is no longer known as one.
 		const shown = (result: RunResult, room: number): string =>
-			clip(readable(result.output).replace(/\n+$/, ''), room, 'use head, tail or grep to see them')
+			clip(ctx.redactor.redact(readable(result.output)).replace(/\n+$/, ''), room, 'use head, tail or grep to see them')
 		const room = Math.max(500, ctx.limits.resultChars - 1500)
 		let result = await run(data.outside)
 		const findings = [...(result.findings ?? [])]

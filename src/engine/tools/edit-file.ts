@@ -6,6 +6,7 @@ import { editNotebook } from '../files/notebook.ts'
 import { type Seen, sawLines } from '../files/seen.ts'
 import { didYouMean } from '../files/suggest.ts'
 import { applySplices, encodeSpliced, type Splice, type TextFile } from '../files/text-file.ts'
+import { cutWords } from '../files/tokens.ts'
 import type { Plan, ReadFile, ResolvedPath, Tool, ToolContext } from '../ports.ts'
 import { type ChangeData, changePlan, encodeLike, presentFile, restoreMarks, runChange } from './change.ts'
 import { jsonInput } from './json-input.ts'
@@ -34,7 +35,7 @@ const numbered = (text: string, from: number, to: number): string =>
 	text
 		.split('\n')
 		.slice(from - 1, to)
-		.map((line, index) => `${from + index}\t${line.slice(0, 300)}`)
+		.map((line, index) => `${from + index}\t${cutWords(line, 300)}`)
 		.join('\n')
 
 const lineAt = (text: string, offset: number): number => text.slice(0, offset).split('\n').length

@@ -72,7 +72,7 @@ export const createProcessManager = (daemons: Daemons): Tool<Input, Input> => ({
 		const last = found.first + found.lines.length - 1
 		const lost = state.kept > 1 ? `; lines before ${state.kept} are no longer kept` : ''
 		const output = clip(
-			readable(found.lines.join('\n')),
+			ctx.redactor.redact(readable(found.lines.join('\n'))),
 			Math.max(500, ctx.limits.resultChars - 1500),
 			'ask for fewer lines',
 		)

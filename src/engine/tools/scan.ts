@@ -1,4 +1,5 @@
 // Searches the bytes of one file: cheap tests on bytes first, then lines. Runs in the search worker.
+import { cutWords, wordEnd, wordStart } from '../files/tokens.ts'
 import type { Matcher } from './pattern.ts'
 
 /** A line of the result; `col` (1-based) only when the line was too long and is shown in parts. */
@@ -100,8 +101,8 @@ const rowsOf = (text: string, line: number, expression: RegExp): Row[] => {
 			hidden++
 			continue
 		}
-		const from = Math.max(0, hit.index - around)
-		const to = Math.min(text.length, hit.index + Math.min(hit[0].length, longLine) + around)
+		const from = wordStart(text, Math.max(0, hit.index - around))
+		const to = wordEnd(text, Math.min(text.length, hit.index + Math.min(hit[0].length, longLine) + around))
 		rows.push({
 			line,
 			col: hit.index + 1,
@@ -138,7 +139,7 @@ const withContext = (
 				rows.push({
 					line: at,
 					match: false,
-					text: shown.length > longLine ? `${shown.slice(0, longLine).toWellFormed()}…` : shown,
+					text: shown.length > longLine ? `${cutWords(shown, longLine).toWellFormed()}…` : shown,
 				})
 			done = at
 		}

@@ -61,10 +61,11 @@ export const webFetchTool = (options: FetchOptions = {}): Tool<Input, { target: 
 		const page = await fetchPage(target, options, reach, ctx.signal)
 		const failed = page.status >= 400
 		const notes = [...page.notes]
-		const text = cutHead(page.text, failed ? Math.min(room, 2_000) : room)
-		if (text.length < page.text.length)
+		const whole = ctx.redactor.redact(page.text)
+		const text = cutHead(whole, failed ? Math.min(room, 2_000) : room)
+		if (text.length < whole.length)
 			notes.push(
-				`cut: ${text.length.toLocaleString('en')} of ${page.text.length.toLocaleString('en')} characters${failed ? '' : '; max_chars gives more'}`,
+				`cut: ${text.length.toLocaleString('en')} of ${whole.length.toLocaleString('en')} characters${failed ? '' : '; max_chars gives more'}`,
 			)
 		if (failed) notes.unshift(`the server answered with status ${page.status}`)
 		const attributes = { url: page.url, ...(page.title && { title: page.title }), untrusted: 'true' }
