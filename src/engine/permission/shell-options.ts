@@ -1,12 +1,13 @@
 // Options and words of a command as its program reads them. Part of shell-inner and command-paths.
+import { DYNAMIC } from './shell-decode.ts'
 
 /** What a command may start besides itself. */
 export type Inner =
 	| { argv: string[] }
 	/** Shell text; `sure` when it is run as such, else it may be anything. */
 	| { script: string; sure?: true }
-	/** Shell text comes from standard input. */
-	| { stdin: true; reason: string }
+	/** Shell text comes from standard input; with `code` a program in another language does. */
+	| { stdin: true; reason: string; code?: true }
 	| { doubt: string }
 
 export interface Wrapper {
@@ -19,38 +20,52 @@ export interface Wrapper {
 }
 
 export const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'fish', 'rbash', 'csh', 'tcsh'])
+for (const name of ['yash', 'posh', 'lksh', 'oksh', 'rksh', 'pwsh', 'powershell', 'nu', 'xonsh', 'elvish', 'git-shell'])
+	shells.add(name)
 
-/** The command after a wrapper's options; more than one reading when an option is not known. */
+/** A shell by its name, whatever version stands behind it (bash5.2, ksh93, bash-static). */
+export const isShell = (name: string): boolean => shells.has(name.replace(/-static$|(?<=[a-z])-?[\d.]+$/, ''))
+
+const maxReadings = 20
+
+/** The command after a wrapper's options; each option that is not known may take the next word, and both readings count. */
 export function afterOptions(args: readonly string[], { valued = '', skip = 0, assigns = false }: Wrapper): string[][] {
 	const takes = new Set(valued.split(' ').filter(Boolean))
 	const readings: string[][] = []
+	const behind = (start: number) => args.slice(start + skip + (skip > 0 && args[start + skip] === '--' ? 1 : 0))
 	let at = 0
-	let unknown = -1
+	let open = false
 	for (; at < args.length; at++) {
 		const word = args[at]!
 		if (word === '--') {
 			at++
 			break
 		}
-		// env and sudo take anything with a `=` for a variable.
-		if (assigns && !word.startsWith('-') && word.includes('=')) continue
-		if (!word.startsWith('-') || word === '-') break
-		if (takes.has(word)) at++
-		else if (!word.includes('=') && unknown < 0) unknown = at
+		// env and sudo take anything with a `=` for a variable, env a `-` for -i.
+		if (assigns && (word === '-' || (!word.startsWith('-') && word.includes('=')))) continue
+		if (!word.startsWith('-') || word === '-') {
+			if (!open) break
+			// Nobody writes so many: then the command is one that is not known.
+			if (readings.length === maxReadings) return [...readings, [DYNAMIC]]
+			readings.push(behind(at))
+			open = false
+		} else if (takes.has(word)) {
+			at++
+			open = false
+		} else open = !word.includes('=')
 	}
 	while (assigns && args[at]?.includes('=')) at++
-	readings.push(args.slice(at + skip))
-	// An option that is not in the table may take the next word.
-	if (unknown >= 0 && args.length > at + skip + 1) readings.push(args.slice(at + skip + 1))
+	const last = behind(at)
+	if (last.length > 0 || readings.length === 0) readings.push(last)
 	return readings
 }
 
 export const literals = (text: string): Inner[] => {
 	const found: Inner[] = []
 	for (const match of text.matchAll(
-		/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|q[qxw]?[({[]([^)}\]]*)[)}\]]/gs,
+		/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|(?:\bq[qxw]?\s*|%x)(?:[({[<]([^)}\]>]*)[)}\]>]|([/|!])([^/|!]*)\5)/gs,
 	)) {
-		const inner = match[1] ?? match[2] ?? match[3] ?? match[4] ?? ''
+		const inner = match[1] ?? match[2] ?? match[3] ?? match[4] ?? match[6] ?? ''
 		if (/[A-Za-z]/.test(inner) && found.length < 50) found.push({ script: inner.replace(/\\(["'\\])/g, '$1') })
 	}
 	// ['rm', '-rf', 'x']: the list as one command.
@@ -58,10 +73,16 @@ export const literals = (text: string): Inner[] => {
 	return found
 }
 
+/** What code in another language may start. */
+export const codeText = (text: string): Inner[] =>
+	/system|exec|spawn|subprocess|run|`|qx|%x|open|Process|Command|passthru|cmd|call/i.test(text) ? literals(text) : []
+
 export const scripts = (...texts: (string | undefined)[]): Inner[] =>
 	texts.flatMap((text) => (text === undefined || text === '' ? [] : [{ script: text.replace(/^!/, '') }]))
 
-/** Values of an option, spelled `-x V`, `-xV` (short only), `--long V`, `--long=V`, or a long one by its beginning. */
+/**
+ * Values of an option, spelled `-x V`, `-xV` and `-abx V` (short only), `--long V`, `--long=V`, or a long one by its beginning.
+ */
 export function values(args: readonly string[], ...names: string[]): string[] {
 	const found: string[] = []
 	args.forEach((word, index) => {
@@ -71,7 +92,11 @@ export function values(args: readonly string[], ...names: string[]): string[] {
 				const end = word.indexOf('=')
 				const given = word.slice(0, end)
 				if (end > 0 && (given === name || isShortened(given, name))) found.push(word.slice(end + 1))
-			} else if (name.length === 2 && word.startsWith(name)) found.push(word.slice(2))
+			} else if (name.length === 2 && word.startsWith('-')) {
+				// Behind other letters, too: what follows the letter is its value, or else the next word.
+				const at = /^-[A-Za-z0-9]*/.exec(word)![0].indexOf(name[1]!, 1)
+				if (at > 0) found.push(word.slice(at + 1) || (args[index + 1] ?? ''))
+			}
 		}
 	})
 	return found

@@ -1,5 +1,6 @@
 // Programs that start other programs in a way of their own: options that hold a command, input that names it. Part of shell-inner.
-import { afterOptions, baseName, type Inner, literals, scripts, shells, values } from './shell-options.ts'
+import { DYNAMIC } from './shell-decode.ts'
+import { afterOptions, baseName, type Inner, isShell, literals, scripts, values } from './shell-options.ts'
 import { wrapperOf } from './shell-wrappers.ts'
 
 const fromInput = (what: string): Inner[] => [{ stdin: true, reason: `${what} takes a command from its input` }]
@@ -55,9 +56,7 @@ export const moreStarters: Record<string, (args: readonly string[]) => Inner[]> 
 	expect: (args) => values(args, '-c').flatMap((text) => scripts(text.replace(/^\s*(?:spawn|system)\s+/gm, ''))),
 	perf: (args) => {
 		const at = args.findIndex((word) => /^(?:stat|record|trace)$/.test(word))
-		return at < 0
-			? []
-			: afterOptions(args.slice(at + 1), { valued: '-e -o -p -F -c -g -C -r' }).map((argv) => ({ argv }))
+		return at < 0 ? [] : afterOptions(args.slice(at + 1), { valued: '-e -o -p -F -c -C -r' }).map((argv) => ({ argv }))
 	},
 	tmux: (args) => scripts(...plainWords(args).slice(1)),
 	screen: (args) => afterOptions(args, { valued: '-S -t -c -T -p' }).map((argv) => ({ argv })),
@@ -106,11 +105,16 @@ function isOpen(argv: readonly string[], echoes: boolean): boolean {
 }
 
 const runsText = (argv: readonly string[]): boolean =>
-	argv.some((word) => shells.has(baseName(word)) || /^(?:eval|su|ssh|env|sudo)$/.test(word))
+	argv.some((word) => isShell(baseName(word)) || /^(?:eval|su|ssh|env|sudo)$/.test(word))
+
+/** What a recipe starts by a variable of make's. */
+const makeProgram = /^(?:CC|CXX|LD|AR|RM|INSTALL|MAKE)=(.*)/s
 
 /** make's own language in an option: what it gives to a shell. */
 function makeText(args: readonly string[]): Inner[] {
-	return [...values(args, '--eval', '-E'), ...args.filter((word) => /^[\w.]+[:?+!]*=/.test(word))].flatMap((text) => {
+	const evaluated = values(args, '--eval', '-E')
+	const texts = [...evaluated, ...args.filter((word) => /^[\w.]+[:?+!]*=/.test(word))]
+	const found = texts.flatMap((text) => {
 		const called = [...text.matchAll(/\$[({]shell\s+([^)}]*)/g)].map((match) => match[1])
 		const assigned = /^[\w.\s]+!=(.*)/s.exec(text)?.[1] ?? /^SHELL\s*[:?]*=(.*)/s.exec(text)?.[1]
 		const recipes = text
@@ -118,6 +122,8 @@ function makeText(args: readonly string[]): Inner[] {
 			.flatMap((line) => [/^[^;]*:[^;]*;(.*)/s.exec(line)?.[1], /^\t[@+-]*(.*)/.exec(line)?.[1]])
 		return scripts(...called, assigned, ...recipes.map((one) => one?.replace(/^\s*[@+-]*/, '')))
 	})
+	const unknown = evaluated.filter((text) => text.includes(DYNAMIC))
+	return [...found, ...scripts(...args.map((word) => makeProgram.exec(word)?.[1]), ...unknown)]
 }
 
 /** A debugger's commands, and the program that it runs. */

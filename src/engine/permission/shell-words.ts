@@ -2,9 +2,12 @@
 import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
 import { type Decoded, DYNAMIC, decodeAssignment, decodeWord, type Known, misreadByBash } from './shell-decode.ts'
 import { innerOf } from './shell-inner.ts'
-import { baseName, type Inner } from './shell-options.ts'
+import { baseName, codeText, type Inner } from './shell-options.ts'
+import { maxShellText, scan } from './shell-scan.ts'
+import { fromVariables } from './shell-variables.ts'
 
 export { DYNAMIC } from './shell-decode.ts'
+export { maxShellText } from './shell-scan.ts'
 
 export interface ShellRedirect {
 	op: string
@@ -43,8 +46,6 @@ export interface ShellCommand {
 	folders: string[]
 }
 
-/** Longer commands are not parsed: deny rules see rough pieces, and it asks. */
-export const maxShellText = 64 * 1024
 const maxDepth = 8
 const maxCommands = 20_000
 
@@ -80,6 +81,7 @@ class Reader {
 	#broken: string | null = null
 	#evaluates: string | null = null
 	#readsInput = false
+	#readsCode = false
 	#usesPwd = false
 	#guesses = 0
 	/** The text that is being read, the first here-document of the substitution that is looked at. */
@@ -98,7 +100,10 @@ class Reader {
 		if (text.includes('$\\\n')) this.#doubt('a line goes on behind a $', true)
 		if (misreadByBash(text)) this.#doubt('bash reads a case after time in a substitution in a way of its own', true)
 		// What is only data in this text is run when something evaluates it.
-		if (this.#readsInput) for (const one of [...this.#texts]) if (one.input) this.#script(inputText(one.text), 1, true)
+		const given = this.#texts.filter((one) => one.input)
+		if (this.#readsInput) for (const one of given) this.#script(inputText(one.text), 1, true)
+		if (this.#readsCode)
+			for (const one of given) for (const inner of codeText(inputText(one.text))) this.#inner(inner, 'code', 1)
 		const hidden = this.#texts.filter((one) => !one.input && hiddenCommand.test(one.text))
 		if (this.#evaluates && hidden.length > 0) {
 			this.#doubt(`${this.#evaluates}, and a command stands inside quoted text`, true)
@@ -310,6 +315,8 @@ class Reader {
 		}
 		if (glob) this.#doubt(`the name of a command is a pattern (${node.name.text})`, true)
 		this.#add({ words, text: raw.join(' '), prefixed: assigned.length > 0, depth, redirects })
+		for (const inner of fromVariables(assigned.map((one) => decodeAssignment(one, this.#known))))
+			this.#inner(inner, 'a variable', depth)
 	}
 
 	#add(command: SimpleCommand): void {
@@ -332,7 +339,7 @@ class Reader {
 		if (/^(?:test|\[|printf)$/.test(name) && words.includes('-v')) this.#evaluate('it tests or sets a variable by name')
 		if (
 			/^(?:declare|typeset|local|export|readonly)$/.test(name) &&
-			words.some((word) => /^-[a-zA-Z]*[in]/.test(word) || /^\w+\[/.test(word))
+			words.some((word) => /^-[a-zA-Z]*[aAin]/.test(word) || /^\w+(?:\[|\+?=\()/.test(word))
 		)
 			this.#evaluate(`${name} evaluates names and indexes`)
 		// Plain text handed on by a pipe may be a shell's input.
@@ -344,6 +351,7 @@ class Reader {
 
 	#inner(inner: Inner, name: string, depth: number): void {
 		if ('doubt' in inner) this.#doubt(inner.doubt, true)
+		else if ('stdin' in inner && inner.code) this.#readsCode = true
 		else if ('stdin' in inner) {
 			if (this.#guesses === 0) this.#readsInput = true
 			this.#doubt(inner.reason, false)
@@ -371,25 +379,3 @@ const inputText = (text: string): string =>
 		.replace(/^[ \t]*!|^\t[@+-]*/gm, '')
 
 const hereText = (node: HereDoc): string => node.body.text
-
-/** A command that is too long or too deep to parse, cut at every separator: rough, but no deny rule is skipped. Linear. */
-function scan(
-	text: string,
-	reason = `it is longer than ${maxShellText / 1024} KB and was not read as a whole`,
-): ShellCommand {
-	const commands: SimpleCommand[] = []
-	for (const piece of text.split(/[;&|\n(){}`]+|\$\(/)) {
-		const words = piece
-			.replace(/["'\\]/g, '')
-			.trim()
-			.split(/\s+/)
-			.filter((word) => word !== '')
-		while (
-			words.length > 1 &&
-			/^(?:[A-Za-z_]\w*=|!$|then$|do$|else$|if$|while$|until$|time$|sudo$|exec$|command$|env$|nohup$)/.test(words[0]!)
-		)
-			words.shift()
-		if (words.length > 0) commands.push({ words, text: words.join(' '), prefixed: true, depth: 1, redirects: [] })
-	}
-	return { text, commands, doubts: [{ reason, grave: true }], broken: reason, rough: true, folders: [DYNAMIC] }
-}
