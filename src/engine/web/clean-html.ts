@@ -1,5 +1,6 @@
 // HTML reduced to what a reader would see, before it becomes Markdown: no scripts, no menus, nothing hidden, bounded depth and size.
 import { Parser } from 'htmlparser2'
+import { type HidingNames, hides, hidingNames } from './hidden.ts'
 
 export interface CleanPage {
 	html: string
@@ -10,7 +11,7 @@ export interface CleanPage {
 
 /** Left out with everything in them. */
 const dropped = new Set(
-	'script style noscript template iframe frame frameset object embed applet svg math canvas audio video map nav footer form button select textarea input datalist dialog menu head'.split(
+	'script style noscript noframes noembed template iframe frame frameset object embed applet svg math canvas audio video map nav footer form button select textarea input datalist dialog menu head rp'.split(
 		' ',
 	),
 )
@@ -38,9 +39,6 @@ const empty = new Set([
 	'embed',
 ])
 
-const hiddenStyle =
-	/(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?:\.0+)?\s*(?:;|$)|font-size\s*:\s*0(?:px|em|rem|%|pt)?\s*(?:;|$)|(?:left|top|text-indent)\s*:\s*-\d{3,})/i
-
 const escapeHtml = (text: string): string =>
 	text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
@@ -49,6 +47,7 @@ const escapeHtml = (text: string): string =>
  * left out. Elements deeper than `depth` lose their tags, text beyond `size` characters is cut.
  */
 export const cleanHtml = (source: string, base: string, limits = { depth: 120, size: 400_000 }): CleanPage => {
+	const names = hidingNames(source)
 	const out: string[] = []
 	let size = 0
 	let cut = false
@@ -80,11 +79,11 @@ export const cleanHtml = (source: string, base: string, limits = { depth: 120, s
 					if (dropping > 0) return
 					if (name === 'br' && code >= 0) put('\n')
 					else if (name === 'br' || name === 'hr') put(`<${name}>`)
-					else if (name === 'img' && attributes.alt?.trim())
+					else if (name === 'img' && attributes.alt?.trim() && !unseen(attributes, names))
 						put(escapeHtml(` [image: ${attributes.alt.trim().slice(0, 200)}] `))
 					return
 				}
-				const drops = dropped.has(name) || hides(attributes)
+				const drops = dropped.has(name) || hides(attributes, names)
 				if (drops) dropping++
 				let close = ''
 				let main = -1
@@ -133,8 +132,9 @@ export const cleanHtml = (source: string, base: string, limits = { depth: 120, s
 	return { html: page.join(''), title: title.replace(/\s+/g, ' ').trim(), cut }
 }
 
-const hides = (attributes: Record<string, string>): boolean =>
-	'hidden' in attributes || attributes['aria-hidden'] === 'true' || hiddenStyle.test(attributes.style ?? '')
+/** A picture of a point's size is there to count readers, and its words are for nobody. */
+const unseen = (attributes: Record<string, string>, names: HidingNames): boolean =>
+	hides(attributes, names) || /^[01]$/.test(attributes.width ?? '') || /^[01]$/.test(attributes.height ?? '')
 
 const languageOf = (classes = ''): string =>
 	/(?:^|\s)(?:language|lang|highlight-source|brush:)-?\s*([\w+#-]{1,20})/.exec(classes)?.[1] ?? ''
