@@ -9,7 +9,7 @@ import { clientHelloName } from './client-hello.ts'
 export interface ProxyLimits {
 	/** Bytes of a request's header. Default 8,192. */
 	headerBytes?: number
-	/** Until the header is complete. Default 10,000. */
+	/** Until the header is complete, and from the first byte of a TLS greeting to its end. Default 10,000. */
 	headerMs?: number
 	/** Open at once. Default 256. */
 	connections?: number
@@ -119,7 +119,12 @@ export const createNetworkProxy = (options: ProxyOptions): NetworkProxy => {
 		client.write('HTTP/1.1 200 Connection established\r\n\r\n')
 		server.pipe(client)
 		// Inside the tunnel all is the client's and the server's own, but for one look at the name of a TLS greeting.
-		const greeting = await firstBytes(client, rest)
+		const greeting = await firstBytes(client, rest, headerMs)
+		if (greeting.odd) {
+			note(`${host}:${port} (the greeting of its secure connection cannot be read)`)
+			client.destroy()
+			return
+		}
 		const sni = greeting.name
 		if (sni !== undefined && canonicalHost(sni) !== host) {
 			note(`${host}:${port} (the secure connection names another host, ${sni.slice(0, 100)})`)
@@ -223,31 +228,36 @@ const answer = (client: Socket, status: string, words: string, headers = ''): vo
 	setTimeout(() => client.destroy(), 1_000).unref()
 }
 
-const greetingMs = 10_000
-
-/** What the client says first, whole if it is a TLS greeting, and the host name in it. */
-const firstBytes = (client: Duplex, first: Buffer): Promise<{ bytes: Buffer; name: string | undefined }> =>
+/**
+ * What the client says first, whole if it is a TLS greeting, and the host name in it. It waits as long as the client is quiet,
+ * for the server may speak first; a greeting that has begun must be complete within `ms`.
+ */
+const firstBytes = (
+	client: Duplex,
+	first: Buffer,
+	ms: number,
+): Promise<{ bytes: Buffer; name?: string; odd?: boolean }> =>
 	new Promise((resolve) => {
 		let bytes = first
-		const done = (name?: string) => {
+		let timer: NodeJS.Timeout | undefined
+		const done = (found: { name?: string; odd?: boolean } = {}) => {
 			clearTimeout(timer)
 			client.off('data', onData)
 			client.off('end', onEnd)
 			client.off('close', onEnd)
 			client.pause()
-			resolve({ bytes, name })
+			resolve({ bytes, ...found })
 		}
 		const look = () => {
 			const found = clientHelloName(bytes)
-			if (found.state !== 'more') done(found.state === 'found' ? found.name : undefined)
+			if (found.state === 'more') timer ??= setTimeout(() => done({ odd: true }), ms)
+			else done(found.state === 'found' ? { name: found.name } : { odd: found.state === 'odd' })
 		}
 		const onData = (more: Buffer) => {
 			bytes = Buffer.concat([bytes, more])
 			look()
 		}
 		const onEnd = () => done()
-		// A protocol in which the server speaks first is quiet here, and no TLS.
-		const timer = setTimeout(onEnd, greetingMs)
 		client.on('data', onData)
 		client.once('end', onEnd)
 		client.once('close', onEnd)

@@ -59,13 +59,13 @@ describe('network proxy: edges', () => {
 		for (let end = 0; end < whole.length; end++)
 			expect(clientHelloName(whole.subarray(0, end)), String(end)).to.deep.equal({ state: 'more' })
 		expect(clientHelloName(Buffer.concat([whole, Buffer.from('more')]))).to.deep.equal(found)
-		const none = { state: 'none' }
+		const odd = { state: 'odd' }
+		expect(clientHelloName(Buffer.from('GET / HTTP/1.1'))).to.deep.equal({ state: 'none' })
+		expect(clientHelloName(Buffer.from([0x16, 2, 0, 0, 5, 1, 0, 0, 0, 0]))).to.deep.equal({ state: 'none' })
 		for (const [what, bytes] of [
 			['another kind of name', greeting('ok.example', { kind: 1 })],
 			['another message', greeting('ok.example', { type: 2 })],
 			['longer than any greeting', greeting('ok.example', { want: 20_000 })],
-			['no TLS', Buffer.from('GET / HTTP/1.1')],
-			['another version', Buffer.from([0x16, 2, 0, 0, 5, 1, 0, 0, 0, 0])],
 			['an empty record', Buffer.from([0x16, 3, 1, 0, 0])],
 			['a record beyond the limit', Buffer.from([0x16, 3, 1, ...u16(16_385)])],
 			[
@@ -86,7 +86,7 @@ describe('network proxy: edges', () => {
 			['cut within', greeting('ok.example', { want: 40 })],
 		] as const)
 			expect(clientHelloName(bytes), what).to.deep.equal(
-				what === 'a second record of another kind' ? { state: 'more' } : none,
+				what === 'a second record of another kind' ? { state: 'more' } : odd,
 			)
 	})
 
@@ -185,6 +185,54 @@ describe('network proxy: edges', () => {
 			kit = await proxyKit({ dial: () => connect(port(), '127.0.0.1') })
 			const socket = open(`${request}early`)
 			await until(() => heard === 'early')
+			socket.destroy()
+		})
+
+		it('net-17 a greeting for another host passes neither late, in slow pieces, nor padded or with two names', async () => {
+			const evil = greeting('evil.example')
+			const right = greeting('ok.example')
+			const two = greeting('ok.example')
+			const list = two.indexOf('ok.example') - 5
+			const second = Buffer.from([0, 0, 12, ...Buffer.from('evil.example')])
+			// The list of names, its extension, all extensions, the message and the record grow by the second name.
+			const grown = Buffer.concat([two, second])
+			for (const at of [list, list - 2]) grown.writeUInt16BE(grown.readUInt16BE(at) + second.length, at)
+			for (const at of [3, 7]) grown.writeUInt16BE(grown.readUInt16BE(at) + second.length, at)
+			const all = two.indexOf(Buffer.from([0xff, 1, 0, 0])) - 2
+			grown.writeUInt16BE(grown.readUInt16BE(all) + second.length, all)
+			const attempts: [string, Buffer[]][] = [
+				['late', [Buffer.alloc(0), evil]],
+				['in pieces', [evil.subarray(0, 20), evil.subarray(20)]],
+				['padded', [greeting('evil.example', { extra: 17_000 })]],
+				['two names', [grown]],
+				['an empty record first', [Buffer.concat([Buffer.from([0x16, 3, 1, 0, 0]), evil])]],
+			]
+			kit = await proxyKit({ dial: () => connect(port(), '127.0.0.1'), limits: { headerMs: 200 } })
+			const client = kit.proxy.begin()
+			for (const [what, pieces] of attempts) {
+				heard = ''
+				const socket = open(request)
+				let ended = false
+				for (const event of ['end', 'close'])
+					socket.on(event, () => {
+						ended = true
+					})
+				socket.resume()
+				await once(socket, 'data')
+				for (const [at, piece] of pieces.entries()) {
+					if (at > 0) await delay(400)
+					socket.write(piece)
+				}
+				await until(() => ended)
+				expect(heard, what).to.equal('')
+				socket.destroy()
+			}
+			expect(client.refused).to.have.length(2)
+			const socket = open(request)
+			await once(socket, 'data')
+			await delay(400)
+			socket.write(right)
+			await until(() => heard.includes('ok.example'))
 			socket.destroy()
 		})
 
