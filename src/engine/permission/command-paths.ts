@@ -2,11 +2,11 @@
 import { isAbsolute, join } from 'node:path'
 import type { ResolvedPath } from '../ports.ts'
 import { type Spelled, spell } from './rules.ts'
-import { baseName, isShortened } from './shell-options.ts'
+import { baseName, isShortened, values } from './shell-options.ts'
 import { DYNAMIC, readShell, type ShellCommand, type SimpleCommand } from './shell-words.ts'
 
-/** How sure it is that the word is a path: a redirection, an output of a known command, an argument, an option's value. */
-export type Via = 'redirect' | 'output' | 'argument' | 'option'
+/** How sure it is that the word is a path: a redirection, an output of a known command (or what it takes away), an argument, an option's value. */
+export type Via = 'redirect' | 'output' | 'removal' | 'argument' | 'option'
 
 export interface NamedPath {
 	access: 'read' | 'write'
@@ -28,6 +28,8 @@ export interface CheckedCommand {
 	programs: Spelled
 	/** All real paths in one text, in lower case: most path rules see at once that they mean none. */
 	pathText: string
+	/** The real paths that it takes away, with all below them. */
+	removals: string[]
 }
 
 export interface CheckContext {
@@ -99,16 +101,17 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 		spelled: spell(shell.commands),
 		programs: spell(programs),
 		pathText: kept
-			.map(({ resolved }) => resolved?.path ?? '')
+			.map(({ resolved }) => `${resolved?.path ?? ''}/`)
 			.join('\n')
 			.toLowerCase(),
+		removals: kept.flatMap(({ via, resolved }) => (via === 'removal' && resolved ? [resolved.path] : [])),
 	}
 }
 
 /** As text where it climbs: "link/.." is not nothing for the system, though it looks so. */
 const under = (base: string, word: string): string => (word.includes('..') ? `${base}/${word}` : join(base, word))
 
-const rank = (via: Via): number => (via === 'redirect' || via === 'output' ? 0 : 1)
+const rank = (via: Via): number => (via === 'argument' || via === 'option' ? 1 : 0)
 
 /** Not files, though they look like paths. */
 const harmless = /^\/dev\/(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/
@@ -125,7 +128,8 @@ export function namedPaths(command: SimpleCommand): Omit<NamedPath, 'resolved'>[
 	const [first, ...args] = command.words
 	if (first === undefined || /^[A-Za-z_]\w*\+?=/.test(first)) return found
 	const name = baseName(first)
-	for (const word of outputs(name, args)) add('write', 'output', word)
+	const via = /^(?:rm|mv|shred)$/.test(name) || (name === 'git' && args.some((word) => /^(?:rm|mv|clean)$/.test(word)))
+	for (const word of outputs(name, args)) add('write', via ? 'removal' : 'output', word)
 	// A program's path in a folder of secrets or through a link is looked at as well.
 	if (first.includes('/') && !harmless.test(first))
 		found.push({ access: 'read', via: 'argument', word: first, program: command })
@@ -180,8 +184,15 @@ const everyPlain = new Set([
 	'mkfifo',
 	'mknod',
 	'sponge',
+	'chattr',
+	'gzip',
+	'gunzip',
+	'bzip2',
+	'bunzip2',
+	'xz',
+	'unxz',
 ])
-const lastPlain = new Set(['cp', 'mv', 'install', 'ln', 'rsync', 'scp'])
+const lastPlain = new Set(['cp', 'mv', 'install', 'ln', 'rsync', 'scp', 'objcopy', 'uniq'])
 const ownerFirst = new Set(['chmod', 'chown', 'chgrp', 'setfacl'])
 const shortOutput = new Set([
 	'sort',
@@ -221,9 +232,11 @@ function outputs(name: string, args: readonly string[]): string[] {
 	if (everyPlain.has(name)) found.push(...plain(args))
 	if (ownerFirst.has(name)) found.push(...plain(args).slice(1))
 	if (lastPlain.has(name)) {
-		const target = option(args, '-t', '--target-directory')
+		// Of rsync and scp -t is another option.
+		const target = [...option(args, '--target-directory'), ...(/^(?:rsync|scp)$/.test(name) ? [] : values(args, '-t'))]
 		const words = plain(args)
-		found.push(...(target.length > 0 ? target : words.length > 1 ? words.slice(-1) : []))
+		if (name === 'install' && args.some((word) => /^-[a-zA-Z]*d|^--d/.test(word))) found.push(...words)
+		else found.push(...(target.length > 0 ? target : words.length > 1 ? words.slice(-1) : []))
 		// A move takes its sources away.
 		if (name === 'mv') found.push(...words.slice(0, -1))
 	}
@@ -232,24 +245,37 @@ function outputs(name: string, args: readonly string[]): string[] {
 			found.push(...args.filter((word) => word.startsWith('of=')).map((word) => word.slice(3)))
 			break
 		case 'wget':
-			found.push(...option(args, '-O', '-P', '--output-document', '--directory-prefix'))
+			found.push(...option(args, '-O', '-P', '--output-document', '--directory-prefix', '-o', '-a', '--append-output'))
 			break
 		case 'curl':
-			found.push(...option(args, '--output-dir', '-D', '--dump-header', '-c', '--cookie-jar'))
+			found.push(
+				...option(
+					args,
+					'--output-dir',
+					'-D',
+					'--dump-header',
+					'-c',
+					'--cookie-jar',
+					'--trace',
+					'--trace-ascii',
+					'--stderr',
+				),
+			)
 			break
 		case 'tar':
 		case 'bsdtar':
 		case 'gtar': {
-			const letters = args.find((word) => /^-?[a-zA-Z]*$/.test(word) && !word.startsWith('--')) ?? ''
+			// The first word may do without a dash.
+			const groups = args.filter((word, at) => (at === 0 ? /^-?[a-zA-Z]+$/ : /^-[a-zA-Z]+$/).test(word))
 			if (
-				/[cru]/.test(letters) ||
+				/[cru]/.test(groups.join('')) ||
 				args.some((word) =>
 					['--create', '--append', '--update'].some((name) => word === name || isShortened(word, name)),
 				)
 			) {
 				found.push(...option(args, '--file'))
-				if (letters.endsWith('f')) found.push(args[args.indexOf(letters) + 1] ?? '')
-				else found.push(...option(args, '-f'))
+				for (const group of groups) if (group.includes('f')) found.push(args[args.indexOf(group) + 1] ?? '')
+				found.push(...option(args, '-f'))
 			} else found.push(...option(args, '-C', '--directory'))
 			break
 		}
@@ -285,11 +311,28 @@ function outputs(name: string, args: readonly string[]): string[] {
 			for (const word of plain(args).slice(0, 1))
 				for (const match of word.matchAll(/>>?\s*"([^"]+)"/g)) found.push(match[1]!)
 			break
-		case 'git':
+		case 'patch':
+			if (found.length === 0) found.push(...plain(args).slice(0, 1))
+			break
+		case 'perl':
+		case 'ruby':
+			if (args.some((word) => /^-[a-zA-Z0-9]*i/.test(word))) found.push(...plain(args))
+			break
+		case 'strace':
+		case 'ltrace':
+			found.push(...option(args, '-o'))
+			break
+		case 'openssl':
+			found.push(...option(args, '-out'))
+			break
+		case 'git': {
 			found.push(...option(args, '--separate-git-dir'))
+			const at = args.findIndex((word) => /^(?:checkout|restore|rm|mv|clean)$/.test(word))
+			if (at >= 0) found.push(...plain(args.slice(at + 1)))
 			if (args.includes('format-patch') || args.includes('archive'))
 				found.push(...option(args, '-o', '--output-directory'))
 			break
+		}
 	}
 	return found.filter((word) => word !== '')
 }

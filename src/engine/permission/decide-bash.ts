@@ -1,12 +1,13 @@
 // The part of a decision that looks into a command: its simple commands, its paths and its doubts.
 import { isAbsolute, relative } from 'node:path'
 import { hasHidden, visible } from '../text.ts'
-import type { CheckedCommand } from './command-paths.ts'
+import type { CheckedCommand, NamedPath } from './command-paths.ts'
 import type { DecideInput, Decision } from './decide.ts'
 import {
 	allowMatches,
 	denyCouldMatch,
 	denyMatches,
+	liesBelow,
 	type PlacedRule,
 	pathMatches,
 	type Rule,
@@ -29,16 +30,23 @@ export function bashDenied(
 		if (program) return { rule, what: program.words[0]! }
 		if (!mayTouch(rule, command)) continue
 		const path = paths.find(
-			(one) => one.resolved && one.via !== 'option' && pathMatches(rule, one.resolved.path, one.access),
+			(one) =>
+				one.resolved && one.via !== 'option' && (pathMatches(rule, one.resolved.path, one.access) || holds(rule, one)),
 		)
 		if (path) return { rule, what: path.resolved!.shown }
 	}
 	return null
 }
 
+/** A change of a folder in which whatever lies is meant: what is removed or put there has no name in the command. */
+const holds = (rule: PlacedRule, { access, via, resolved }: NamedPath): boolean =>
+	access === 'write' &&
+	resolved !== null &&
+	(pathMatches(rule, `${resolved.path}/${DYNAMIC}`, 'write') || (via === 'removal' && liesBelow(rule, resolved.path)))
+
 /** False when a path rule means none of the command's paths, seen without looking at each. */
-const mayTouch = (rule: PlacedRule, { pathText }: CheckedCommand): boolean =>
-	rule.path !== null && pathText.includes(rule.path.literal)
+const mayTouch = (rule: PlacedRule, { pathText, removals }: CheckedCommand): boolean =>
+	rule.path !== null && (pathText.includes(rule.path.literal) || removals.some((path) => liesBelow(rule, path)))
 
 /** The ask rule that a command, or a path that it names, runs into; an unknown part that could is one. */
 export function askRule({ command, rules, tool, info }: DecideInput): PlacedRule | undefined {
@@ -49,7 +57,9 @@ export function askRule({ command, rules, tool, info }: DecideInput): PlacedRule
 				(denyMatches(rule, command.spelled) !== null ||
 					denyCouldMatch(rule, command.spelled) ||
 					(mayTouch(rule, command) &&
-						command.paths.some((one) => one.resolved && pathMatches(rule, one.resolved.path, one.access))))),
+						command.paths.some(
+							(one) => one.resolved && (pathMatches(rule, one.resolved.path, one.access) || holds(rule, one)),
+						)))),
 	)
 }
 

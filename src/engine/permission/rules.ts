@@ -51,6 +51,8 @@ interface PathPattern {
 	below: boolean
 	/** What each path that matches holds, in lower case when `below`. */
 	literal: string
+	/** The text that each path that matches begins with, in lower case when `below`. */
+	start: string
 }
 
 export interface RuleSet {
@@ -191,7 +193,8 @@ function pathPattern(source: string, list: RuleList, { root, home }: { root: str
 	// Cannot be null: parseRule has tried it. A pattern that matches nothing would be a hole in a deny list.
 	const exact = compileGlob(glob, wide)
 	if (!exact) throw new Error(`path pattern lost: ${source}`)
-	return { exact, glob, below: wide, literal: globLiteral(glob, wide) }
+	const start = /^(?:[^\\*?[{]|\\.)*/s.exec(glob)![0].replace(/\\(.)/gs, '$1')
+	return { exact, glob, below: wide, literal: globLiteral(glob, wide), start: wide ? start.toLowerCase() : start }
 }
 
 function compiled({ kind, pattern }: Rule, list: RuleList): Pick<PlacedRule, 'forms' | 'plain'> {
@@ -216,6 +219,10 @@ export function pathMatches(rule: PlacedRule, path: string, access: Access): boo
 		if (rule.path.exact.test(path.slice(0, at))) return true
 	return false
 }
+
+/** Whether all that a path rule means lies below a folder: who takes the folder away takes that along. */
+export const liesBelow = ({ path }: PlacedRule, folder: string): boolean =>
+	path?.start.startsWith(`${path.below ? folder.toLowerCase() : folder}/`) ?? false
 
 /** Where reading is denied, as data that a search worker can take. */
 export const deniedReads = (rules: RuleSet): { glob: string; below: boolean }[] =>

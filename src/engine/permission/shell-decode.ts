@@ -83,6 +83,8 @@ function decodePart(part: WordPart, known: Known, quoted: boolean): string {
 			return part.prefix || part.index || part.operation ? DYNAMIC : variable(part.parameter, known, quoted)
 		case 'ExtendedGlob':
 			return part.text
+		case 'CommandExpansion':
+			return /^(?:\$\(\s*pwd\s*\)|`pwd`)$/.test(part.text) && known.cwd !== undefined ? known.cwd : DYNAMIC
 		default:
 			return DYNAMIC
 	}

@@ -2,7 +2,7 @@
 import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
 import { type Decoded, DYNAMIC, decodeAssignment, decodeWord, type Known, misreadByBash } from './shell-decode.ts'
 import { innerOf } from './shell-inner.ts'
-import { baseName, codeText, type Inner } from './shell-options.ts'
+import { baseName, codeText, type Inner, values } from './shell-options.ts'
 import { maxShellText, scan } from './shell-scan.ts'
 import { fromVariables } from './shell-variables.ts'
 
@@ -123,7 +123,7 @@ class Reader {
 	#decode(word: Word): Decoded {
 		let found = this.#decoded.get(word)
 		if (!found) {
-			if (/\$\{?PWD\b|^~\+/.test(word.text)) this.#usesPwd = true
+			if (/\$\{?PWD\b|^~\+|\bpwd\b/.test(word.text)) this.#usesPwd = true
 			found = decodeWord(word, this.#known)
 			this.#decoded.set(word, found)
 		}
@@ -333,8 +333,11 @@ class Reader {
 		const name = baseName(first)
 		if (/^(?:cd|pushd)$/.test(name))
 			this.#folders.push(
-				words.slice(1).find((word) => !/^-[LPe@]*$/.test(word) || word === '-') ?? this.#known.home ?? DYNAMIC,
+				folderOf(words.slice(1).find((word) => !/^-[LPe@-]*$/.test(word) || word === '-') ?? this.#known.home),
 			)
+		// git -C, make -C, env -C: its words are read from there.
+		if (/^(?:git|make|env|tar|ninja)$/.test(name))
+			for (const folder of values(words.slice(1), '-C', '--chdir', '--directory')) this.#folders.push(folderOf(folder))
 		if (/^(?:let|unset|read|wait)$/.test(name)) this.#evaluate(`${name} evaluates names and indexes`)
 		if (/^(?:test|\[|printf)$/.test(name) && words.includes('-v')) this.#evaluate('it tests or sets a variable by name')
 		if (
@@ -377,5 +380,8 @@ const inputText = (text: string): string =>
 		.replace(/\\t/g, '\t')
 		.replaceAll(DYNAMIC, '$__unknown')
 		.replace(/^[ \t]*!|^\t[@+-]*/gm, '')
+
+/** A folder that `cd` names; a pattern means what lies on the disk. */
+const folderOf = (word = DYNAMIC): string => (/[*?[]/.test(word) ? DYNAMIC : word)
 
 const hereText = (node: HereDoc): string => node.body.text

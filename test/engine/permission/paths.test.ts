@@ -1,4 +1,5 @@
 // The paths that a command's own words name: what it writes, by program and option, and what it hands on.
+import { mkdir, symlink } from 'node:fs/promises'
 import { expect } from 'chai'
 import { checkCommand, namedPaths } from '../../../src/engine/permission/command-paths.ts'
 import { DYNAMIC, readShell } from '../../../src/engine/permission/shell-words.ts'
@@ -34,7 +35,10 @@ describe('permission: paths of a command', () => {
 			expect(await writes(`${name} -x w v`), name).to.deep.equal(['w', 'v'])
 		for (const name of ['cp', 'install', 'ln', 'rsync', 'scp']) {
 			expect(await writes(`${name} -x a b w`), name).to.deep.equal(['w'])
-			expect(await writes(`${name} -t w a b`), name).to.deep.equal(['w'])
+			// Of rsync and scp it is another option, with no word or another one.
+			const other = name === 'rsync' || name === 'scp'
+			expect(await writes(`${name} -t w a b`), name).to.deep.equal([other ? 'b' : 'w'])
+			expect(await writes(`${name} -rt w a b`), name).to.deep.equal([other ? 'b' : 'w'])
 			expect(await writes(`${name} a b --target-directory=w`), name).to.deep.equal(['w'])
 			expect(await writes(`${name} a`), name).to.deep.equal([])
 		}
@@ -106,6 +110,109 @@ describe('permission: paths of a command', () => {
 			...['unzip a', 'curl u', 'wget u', 'dd if=a', 'zip', 'a 2>&1', 'a >&-', 'a 3>&1-', 'a < b', 'a <& 3'],
 		])
 			expect(await writes(text), text).to.deep.equal([])
+	})
+
+	it('files that more programs write, take away or go to are found', async () => {
+		for (const [text, ...wanted] of [
+			['objcopy a w', 'w'],
+			['uniq a w', 'w'],
+			...['chattr', 'gzip', 'gunzip', 'bzip2', 'bunzip2', 'xz', 'unxz', 'patch'].map((name): [string, ...string[]] => [
+				`${name} w`,
+				'w',
+			]),
+			['install -d w v', 'w', 'v'],
+			['install --directory w', 'w'],
+			['wget -o w h', 'w'],
+			['wget -a w h', 'w'],
+			['wget --append-output=w h', 'w'],
+			['curl --trace w h', 'w'],
+			['curl --trace-ascii=w h', 'w'],
+			['curl --stderr w h', 'w'],
+			['tar czfv w x', 'w'],
+			['tar -C x -cf w y', 'w'],
+			['tar -C x -c -f w y', 'w'],
+			['tar --directory crux -xf y -C w', 'crux', 'w'],
+			['perl -pi -e s/a/b/ w', 's/a/b/', 'w'],
+			['perl -i.bak -pe x w', 'x', 'w'],
+			['ruby -i -pe x w', 'x', 'w'],
+			['strace -o w ls'],
+			['ltrace -o w ls'],
+			['openssl rand -out w 1', 'w'],
+			['git checkout -- w', 'w'],
+			['git checkout w', 'w'],
+			['git restore w', 'w'],
+			['git rm w', 'w'],
+			['git mv w v', 'w', 'v'],
+			['git clean -fd w', 'w'],
+		] as [string, ...string[]][])
+			expect(await writes(text), text).to.include.members(wanted.length > 0 ? wanted : ['w'])
+		expect(await writes('perl -pe x w')).to.deep.equal([])
+		expect(await writes('git -C /x log w')).to.deep.equal([])
+	})
+
+	describe('a folder', () => {
+		let at: Place
+		before(async () => {
+			at = await place()
+			for (const dir of ['src/deep', 'other']) await mkdir(`${at.root}/${dir}`, { recursive: true })
+			await symlink('src', `${at.root}/link`)
+		})
+		after(() => at.close())
+
+		it('deny-13 of which all content is denied is changed by nothing that names it alone', async () => {
+			for (const rule of ['edit(src/**)', 'edit(SRC/**)', 'edit(./src/*)', 'read(src/**)'])
+				for (const command of [
+					'rm -rf src',
+					'rm -r ./src/',
+					'rm -rf link/',
+					'cp x src',
+					'cp -t src x',
+					'cp -at src x',
+					'mv x src/',
+					'mv src y',
+					'rsync -t x src',
+					'tar -xf a -C src',
+					'unzip a -d src',
+					'find src -delete',
+					'git rm -r src',
+				]) {
+					expect((await bash(at, command, { deny: [rule] })).decision, `${rule} ${command}`).to.equal('deny')
+					expect((await bash(at, command, { ask: [rule] })).decision, `${rule} ${command}`).to.equal('ask')
+				}
+			for (const rule of ['edit(src/**/*.pem)', 'edit(other/**)', 'edit(**/*.ts)'])
+				expect((await bash(at, 'cp x src', { deny: [rule] })).decision, rule).to.equal('allow')
+		})
+
+		it('deny-13 is not taken away above what is denied', async () => {
+			for (const command of ['rm -rf src', 'mv src y', 'git clean -fd src', 'git mv src y', 'shred src']) {
+				expect((await bash(at, command, { deny: ['edit(src/deep/x*)'] })).decision, command).to.equal('deny')
+				expect((await bash(at, command, { ask: ['read(SRC/deep/k)'] })).decision, command).to.equal('ask')
+				expect((await bash(at, command, { deny: ['edit(other/x)'] })).decision, command).to.equal('allow')
+			}
+			expect((await bash(at, 'rm -rf .', { deny: ['edit(src/deep/**)'] })).decision).to.equal('deny')
+			// Copying into it takes nothing away.
+			expect((await bash(at, 'cp x src', { deny: ['edit(src/deep/x)'] })).decision).to.equal('allow')
+			expect((await bash(at, 'rm -rf src', { deny: ['read(**/.env)'] })).decision).to.equal('allow')
+		})
+
+		it('deny-13 that a command goes to by any spelling is where its words lie', async () => {
+			const lists = { deny: ['edit(src/**)'] }
+			for (const command of [
+				'cd -- src; rm a',
+				'cd -P -- src; rm a',
+				'git -C src rm a',
+				'env -C src touch a',
+				'env --chdir=src touch a',
+				'make -C src; touch src/a',
+				'tar --directory src -xf a',
+				'touch $(pwd)/src/a',
+				'touch "`pwd`/src/a"',
+				'touch $( pwd )/src/a',
+			])
+				expect((await bash(at, command, lists)).decision, command).to.equal('deny')
+			// After a change of the folder it may mean another.
+			expect((await bash(at, 'cd other; rm $(pwd)/a', { deny: ['bash(rm x)'] })).decision).to.equal('ask')
+		})
 	})
 
 	it('with its script in an option sed changes all of its words', async () =>
