@@ -99,13 +99,15 @@ const embedded = (six: number[]): number | null => {
 	return null
 }
 
-// Everything of IPv4 that is not public unicast: this network, private, shared, loopback, link-local, protocol, examples, 6to4 relay, benchmarks, multicast and above.
+// Everything of IPv4 that is not public unicast: this network, private, shared, loopback, link-local, protocol, examples, 6to4 relay, benchmarks, multicast and above;
+// and one that looks public and is the host of a machine in Azure (0xa83f8110).
 const special4: [number, number][] = [
 	[0x00000000, 8],
 	[0x0a000000, 8],
 	[0x64400000, 10],
 	[0x7f000000, 8],
 	[0xa9fe0000, 16],
+	[0xa83f8110, 32],
 	[0xac100000, 12],
 	[0xc0000000, 24],
 	[0xc0000200, 24],

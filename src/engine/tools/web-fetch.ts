@@ -6,6 +6,7 @@ import { cutHead, oneLine } from '../text.ts'
 import { wrap } from '../untrusted.ts'
 import { type FetchOptions, fetchPage } from '../web/fetch.ts'
 import { type Target, webTarget } from '../web/target.ts'
+import { decodedForms } from '../web/tokens.ts'
 import { jsonInput } from './json-input.ts'
 
 interface Input {
@@ -36,9 +37,10 @@ export const webFetchTool = (options: FetchOptions = {}): Tool<Input, { target: 
 	input,
 	readOnly: true,
 	async plan({ url, max_chars = defaultChars }, ctx) {
-		if (ctx.redactor.redact(url) !== url) throw new ToolError('The address holds a secret, so it was not fetched.')
 		const target = webTarget(url, { allowLocalhost: options.allowLocalhost === true })
 		const { href } = target.url
+		if ([...decodedForms(url), ...decodedForms(href)].some((form) => ctx.redactor.redact(form) !== form))
+			throw new ToolError('The address holds a secret, so it was not fetched.')
 		return {
 			info: {
 				title: `Fetch ${oneLine(href, 160)}`,

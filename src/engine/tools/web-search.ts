@@ -6,6 +6,7 @@ import { oneLine } from '../text.ts'
 import { wrap } from '../untrusted.ts'
 import { refusedQuery, searchWeb } from '../web/search.ts'
 import type { SearchBackend } from '../web/search-config.ts'
+import { decodedForms } from '../web/tokens.ts'
 import { jsonInput } from './json-input.ts'
 import type { FencedResult } from './web-fetch.ts'
 
@@ -30,7 +31,8 @@ export const webSearchTool = (backend: SearchBackend, http: Pick<Http, 'request'
 	async plan({ query }, ctx) {
 		const refusal = refusedQuery(query)
 		if (refusal) throw new ToolError(refusal)
-		if (ctx.redactor.redact(query) !== query) throw new ToolError('The query holds a secret, so it was not sent.')
+		if (decodedForms(query).some((form) => ctx.redactor.redact(form) !== form))
+			throw new ToolError('The query holds a secret, so it was not sent.')
 		return {
 			info: {
 				title: `Search the web: ${oneLine(query, 160)}`,

@@ -3,7 +3,7 @@ import { ToolError } from '../errors.ts'
 import { type Http, type HttpRequest, isHttpError } from '../net/http.ts'
 import { oneLine } from '../text.ts'
 import type { SearchBackend } from './search-config.ts'
-import { encodedRun } from './tokens.ts'
+import { encodedLength, encodedRun } from './tokens.ts'
 
 export interface SearchRow {
 	title: string
@@ -18,7 +18,7 @@ const answerBytes = 2_000_000
 export const refusedQuery = (query: string): string | null => {
 	if (query.trim() === '') return 'The query is empty.'
 	if (query.length > maxQuery) return `The query is longer than ${maxQuery} characters. Use a few words.`
-	if (encodedRun(query, 32) !== null || hexGroups.test(`${query} `))
+	if (encodedRun(query, 32) !== null || encodedLength(query) >= 48 || hexGroups.test(`${query} `))
 		return 'The query holds a long token that looks like a key, a hash or encoded data. It was not sent; search with words.'
 	return null
 }

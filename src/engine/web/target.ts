@@ -4,7 +4,7 @@ import { ToolError } from '../errors.ts'
 import { isLoopback } from '../net/addresses.ts'
 import { canonicalHost } from '../net/host-names.ts'
 import { oneLine } from '../text.ts'
-import { encodedRun } from './tokens.ts'
+import { encodedLength, encodedRun } from './tokens.ts'
 
 export interface Target {
 	/** As it will be sent: normalised, https, without a fragment. */
@@ -51,11 +51,10 @@ const unusual = (url: URL, host: string): string | null => {
 	if (url.pathname.length > 250) return `its path is ${url.pathname.length} characters long`
 	const labels = host.split('.')
 	if (labels.length > 6 || labels.some((label) => label.length > 40)) return 'its host name is unusually long'
-	const found = encodedRun(
-		decoded(`${labels.slice(0, -1).join(' ')} ${url.pathname.replaceAll('/', ' ')} ${url.search}`),
-		20,
-	)
+	const parts = decoded(`${labels.slice(0, -1).join(' ')} ${url.pathname.replaceAll('/', ' ')} ${url.search}`)
+	const found = encodedRun(parts, 20)
 	if (found) return `a part of it looks like encoded data (${oneLine(found, 60)})`
+	if (encodedLength(parts) >= 40) return 'many parts of it look like encoded data'
 	if ((url.href.match(/%[0-9a-f]{2}/gi)?.length ?? 0) > 30) return 'much of it is percent-encoded'
 	return null
 }

@@ -365,6 +365,10 @@ describe('web_fetch', () => {
 
 	it('an address that holds a known secret is not fetched', async () => {
 		expect(await fails(`https://ok.example/?k=${secret}`)).to.include('secret')
+		const coded = secret.replace('live', 'l%69ve')
+		expect(await fails(`https://ok.example/${coded}`)).to.include('secret')
+		expect(await fails(`https://ok.example/?a=1&k=${encodeURIComponent(coded)}`)).to.include('secret')
+		expect(await fails(`https://ok.example/sk-\tlive-0123456789`)).to.include('secret')
 		expect(asked).to.deep.equal([])
 	})
 })

@@ -102,8 +102,10 @@ describe('web_search', () => {
 			'sk_live_51H8xQ2eZvKYlo2C0aBcDeFgHiJkLmNoPqRsTu',
 			'deadbeef deadbeef deadbeef deadbeef deadbeef deadbeef deadbeef deadbeef deadbeef',
 			'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.x',
+			`decode ${Buffer.from('API_KEY=sk-live-12345 and more words').toString('base64').replace(/=/g, '').replace(/.{12}/g, '$& ')}`,
 			'x'.repeat(301),
 			'the password hunter2',
+			'the password h%75nter2',
 			'   ',
 		])
 			expect(await fails('brave', query), query).to.match(/not sent|longer|empty/)
@@ -117,6 +119,8 @@ describe('web_search', () => {
 			'how-to-configure-a-reverse-proxy-for-websockets nginx',
 			'ERR_UNSUPPORTED_ESM_URL_SCHEME windows node 24',
 			'CVE-2025-55284 details',
+			'windows update error 0x80070005 0x8024402c',
+			'commit a1b2c3d4e5 utf8mb4_unicode_ci x86_64-unknown-linux-gnu',
 			'date 2024-11-30 10:20:30 utc format',
 			'Rindfleischetikettierungsüberwachungsaufgabe',
 		])

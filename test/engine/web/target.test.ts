@@ -61,6 +61,8 @@ describe('web addresses', () => {
 			`https://${Buffer.from('secret text').toString('hex')}.new.example/`,
 			`https://new.example/?a=${'word+'.repeat(25)}`,
 			`https://new.example/?${Array.from({ length: 30 }, (_, at) => `k${at}=v`).join('&')}`,
+			`https://new.example/${env.replace(/[=/+]/g, '').replace(/.{15}/g, '$&/')}`,
+			'https://new.example/?a=deadbeefdeadbeef&b=cafebabecafebabe&c=deadbeef12',
 			'https://new.example:8443/',
 			'https://new.example:22/',
 			'https://a.b.c.d.e.f.g.example/',
