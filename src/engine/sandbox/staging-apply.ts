@@ -10,6 +10,7 @@ import type { StagedChange } from './staging-list.ts'
 
 /** One name in one folder of the project: what stands there goes, what was made takes its place. */
 interface Step {
+	copy: StagedTree
 	path: string
 	change: StagedChange
 	/** Beside the target; absent for a deletion or a mode. */
@@ -32,14 +33,17 @@ const conflict = (path: string): ToolError =>
  * was made from; a failure takes back what was done. Folders are opened part by part with no link followed. Throws ToolError
  * (a conflict, a full disk); the project is then as before. An abort counts until the first rename.
  */
-export const applyChanges = async (
-	copy: StagedTree,
-	changes: readonly StagedChange[],
+export const applyChanges = (copy: StagedTree, changes: readonly StagedChange[], signal: AbortSignal): Promise<void> =>
+	applyAll([{ copy, changes }], signal)
+
+/** The same for the changes of several roots: all of them or none. */
+export const applyAll = async (
+	parts: readonly { copy: StagedTree; changes: readonly StagedChange[] }[],
 	signal: AbortSignal,
 ): Promise<void> => {
 	const way = await wayHere()
-	const steps = plan(changes)
-	const at = async <T>(path: string, work: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
+	const steps = parts.flatMap(({ copy, changes }) => plan(copy, changes))
+	const at = async <T>({ copy, path }: Step, work: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
 		const folder = await openFolder(dirname(join(copy.base, path)), way)
 		try {
 			return await work(folder, basename(path))
@@ -47,23 +51,28 @@ export const applyChanges = async (
 			await folder.close()
 		}
 	}
-	const made = new Set(changes.filter(({ kind }) => kind !== 'delete').map(({ path }) => path))
+	const made = new Map(
+		parts.map(({ copy, changes }) => [
+			copy,
+			new Set(changes.filter(({ kind }) => kind !== 'delete').map(({ path }) => path)),
+		]),
+	)
 	try {
 		for (const step of steps) {
 			signal.throwIfAborted()
-			await at(step.path, async (folder, name) => {
-				await unchanged(copy, step, folder.at(name))
+			await at(step, async (folder, name) => {
+				await unchanged(step, folder.at(name))
 				if (step.change.kind === 'delete' || step.change.modeOnly) return
 				step.temp = temporary(step.path)
-				await build(join(copy.path, step.path), folder.at(step.temp), step, copy, made)
+				await build(join(step.copy.path, step.path), folder.at(step.temp), step, made.get(step.copy)!)
 			})
 		}
 		signal.throwIfAborted()
-		for (const step of steps) await at(step.path, (folder, name) => commit(copy, step, folder, name, way))
+		for (const step of steps) await at(step, (folder, name) => commit(step, folder, name, way))
 	} catch (error) {
 		const lost: string[] = []
 		for (const step of [...steps].reverse())
-			await at(step.path, (folder, name) => takeBack(step, folder, name)).catch(() => lost.push(step.path))
+			await at(step, (folder, name) => takeBack(step, folder, name)).catch(() => lost.push(step.path))
 		if (lost.length > 0)
 			throw new ToolError(
 				`Applying failed (${messageOf(error)}), and these could not be put back: ${lost.map((path) => oneLine(path, 200)).join(', ')}. What was there stands beside them as .*.garuda-tmp; /undo restores the turn's beginning.`,
@@ -72,17 +81,17 @@ export const applyChanges = async (
 		throw new ToolError(`The changes could not be applied: ${messageOf(error)}. Nothing was changed in the project.`)
 	}
 	// Nothing depends on these any more.
-	for (const step of steps)
-		if (step.backup) await at(step.path, (folder) => remove(folder.at(step.backup!))).catch(() => {})
+	for (const step of steps) if (step.backup) await at(step, (folder) => remove(folder.at(step.backup!))).catch(() => {})
 }
 
 /** The topmost changes, parents first; a name that goes and comes back as another kind is one step. Modes of folders last. */
-const plan = (changes: readonly StagedChange[]): Step[] => {
+const plan = (copy: StagedTree, changes: readonly StagedChange[]): Step[] => {
 	const byPath = new Map<string, Step>()
 	for (const change of changes) {
 		if (change.within) continue
 		const before = byPath.get(change.path)
 		byPath.set(change.path, {
+			copy,
 			path: change.path,
 			change: before ? { ...change, ...(before.change.old && { old: before.change.old }) } : change,
 		})
@@ -93,7 +102,7 @@ const plan = (changes: readonly StagedChange[]): Step[] => {
 }
 
 /** Throws unless the project has there what the copy was made from: all of a folder that goes. */
-const unchanged = async (copy: StagedTree, { path, change }: Step, real: string): Promise<void> => {
+const unchanged = async ({ copy, path, change }: Step, real: string): Promise<void> => {
 	if (!change.old) {
 		if (await look(real)) throw conflict(path)
 		return
@@ -122,7 +131,6 @@ const build = async (
 	from: string,
 	to: string,
 	step: Step,
-	copy: StagedTree,
 	made: ReadonlySet<string>,
 	path = step.path,
 ): Promise<void> => {
@@ -142,14 +150,14 @@ const build = async (
 	if (entry?.kind !== 'folder') throw new Error(`${path} is no file, folder or link`)
 	await fs.mkdir(to, { mode: 0o700 })
 	for (const name of await fs.readdir(from))
-		if (made.has(`${path}/${name}`)) await build(join(from, name), join(to, name), step, copy, made, `${path}/${name}`)
+		if (made.has(`${path}/${name}`)) await build(join(from, name), join(to, name), step, made, `${path}/${name}`)
 	await fs.chmod(to, entry.mode)
 }
 
-const commit = async (copy: StagedTree, step: Step, folder: Folder, name: string, way: Way): Promise<void> => {
-	const { change, temp } = step
+const commit = async (step: Step, folder: Folder, name: string, way: Way): Promise<void> => {
+	const { copy, change, temp } = step
 	await folder.check()
-	await unchanged(copy, step, folder.at(name))
+	await unchanged(step, folder.at(name))
 	if (change.modeOnly) {
 		step.done = true
 		return setMode(folder, name, change.new!.mode, way)

@@ -6,7 +6,7 @@ import type { RunResult, RunSpec } from '../ports.ts'
 import { gitProtected, rootProtected } from './names.ts'
 import { below, inside, lstat } from './paths.ts'
 import type { Policy } from './policy.ts'
-import { applyChanges } from './staging-apply.ts'
+import { applyAll } from './staging-apply.ts'
 import { type CopyLimits, remove, type StagedTree, StagingCopy, usualLimits } from './staging-copy.ts'
 import { describeChanges, listChanges, type StagedList } from './staging-list.ts'
 import {
@@ -233,8 +233,10 @@ export class Staging {
 			apply: async (signal) => {
 				if (generation !== this.#generation)
 					throw new ToolError('Another command ran since: these changes are gone. Run the command again.')
-				// One root after the other: each as a whole.
-				for (const [index, list] of lists.entries()) await applyChanges(trees[index]!, list.changes, signal)
+				await applyAll(
+					lists.map(({ changes }, index) => ({ copy: trees[index]!, changes })),
+					signal,
+				)
 			},
 		}
 	}

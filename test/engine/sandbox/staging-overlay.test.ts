@@ -277,6 +277,10 @@ describe('sandbox: staging on an overlay', function () {
 		expect(listed(both)).to.deep.equal(['change f.txt', `change ${more}/in`, `create ${more}/new`])
 		await both.apply(never)
 		expect([text('f.txt'), readFileSync(join(more, 'in'), 'utf8')]).to.deep.equal(['2\n', '1\n2\n'])
+		const torn = (await run(`echo 4 > f.txt; echo 4 > '${more}/in'`)).staged!
+		writeFileSync(join(more, 'in'), 'theirs')
+		expect((await thrown(torn.apply(never))).message).to.include('Nothing was applied')
+		expect([text('f.txt'), readFileSync(join(more, 'in'), 'utf8')]).to.deep.equal(['2\n', 'theirs'])
 		const none = await during(`echo 3 > f.txt; echo 3 > '${more}/in'`, () => writeFileSync(join(more, 'in'), 'theirs'))
 		expect([listed(none), none.refused.map(({ path }) => path)]).to.deep.equal([[], [join(more, 'in')]])
 	})
