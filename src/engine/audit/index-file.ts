@@ -45,22 +45,27 @@ export async function readAuditIndex(dir: string): Promise<ReadIndex> {
 		return { heads, state: codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR' ? 'missing' : 'damaged' }
 	}
 	try {
-		const sessions = (JSON.parse(text) as { sessions?: unknown } | null)?.sessions
-		if (typeof sessions !== 'object' || sessions === null) return { heads, state: 'damaged' }
-		let damaged = false
-		for (const [id, value] of Object.entries(sessions)) {
+		const { sessions, version } = (JSON.parse(text) ?? {}) as { sessions?: unknown; version?: unknown }
+		if (typeof sessions !== 'object' || sessions === null || Array.isArray(sessions)) return { heads, state: 'damaged' }
+		const entries = Object.entries(sessions)
+		// Of a name that stands there twice one entry hides the other.
+		let damaged = version !== 1 || (text.match(/(?<!\\)"hash"\s*:/g)?.length ?? 0) !== entries.length
+		for (const [id, value] of entries) {
 			const { lines, hash, time, root, closed } = (value ?? {}) as Partial<IndexHead>
 			if (
 				typeof lines !== 'number' ||
 				!Number.isSafeInteger(lines) ||
 				lines < 0 ||
 				typeof hash !== 'string' ||
-				!/^[0-9a-f]{64}$/.test(hash)
+				!/^[0-9a-f]{64}$/.test(hash) ||
+				typeof time !== 'string' ||
+				typeof root !== 'string' ||
+				typeof closed !== 'boolean'
 			) {
 				damaged = true
 				continue
 			}
-			heads.set(id, { lines, hash, time: String(time ?? ''), root: String(root ?? ''), closed: closed === true })
+			heads.set(id, { lines, hash, time, root, closed })
 		}
 		return { heads, state: damaged ? 'damaged' : 'ok' }
 	} catch {

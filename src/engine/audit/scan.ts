@@ -265,6 +265,14 @@ function checkHeads(
 		)
 		break
 	}
+	// A head is told after its whole line: what a killed process left open no head knows.
+	const last = matching.find((head) => head.lines === sound && sound > 0)
+	if (last && scan.open && !scan.torn)
+		fail(
+			sound + scan.mended,
+			'cut',
+			`its line end was cut off: ${last.source} knows the whole line (${last.time || 'no time'})`,
+		)
 	for (const head of matching.filter((one) => one.closed)) {
 		if (head.lines < sound)
 			fail(head.lines + scan.mended + 1, 'appended', `the session had ended before it (${head.source}, ${head.time})`)
