@@ -1,4 +1,6 @@
 // A session's decisions: settings' rules parsed once, each call's command read and its paths resolved, then `decide`.
+import { readlinkSync, realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { boundPlace } from '../config/policy.ts'
 import type { RuleText, Settings } from '../config/settings.ts'
 import { UserError } from '../errors.ts'
@@ -45,10 +47,27 @@ export interface Decider {
 	set: RuleSet
 }
 
+/** The real path, links resolved as far as it is there; a link to nothing leads where something may come to be. */
+function realOf(path: string, links = 0): string {
+	try {
+		return realpathSync(path)
+	} catch {
+		const folder = dirname(path)
+		if (folder === path) return path
+		const real = realOf(folder, links)
+		try {
+			const target = resolve(real, readlinkSync(path))
+			return links > 40 ? path : realOf(target, links + 1)
+		} catch {
+			return join(real, basename(path))
+		}
+	}
+}
+
 /** Throws UserError for a deny or ask rule, or a flag, that cannot be read: skipping it would loosen what the user wrote. */
 export function createDecider(deps: DeciderDeps): Decider {
 	const { settings, root, home, files } = deps
-	const places = { root, home }
+	const places = { root, home, real: (path: string) => realOf(path) }
 	const { rules, problems } = ruleSet(settings.rules, places)
 	const flags: RuleText[] = (deps.fixed ?? []).map((text) => ({
 		list: 'allow',
@@ -112,11 +131,13 @@ export function createDecider(deps: DeciderDeps): Decider {
 		},
 		rules() {
 			const list = (kind: string, placed: readonly (PlacedRule | RuleSet['outside'][number])[]) =>
-				placed.map((rule) => ({
-					text: rule.text,
-					kind,
-					source: rule.line > 0 ? `${rule.file}:${rule.line}` : rule.file,
-				}))
+				placed
+					.filter((rule) => !('alias' in rule))
+					.map((rule) => ({
+						text: rule.text,
+						kind,
+						source: rule.line > 0 ? `${rule.file}:${rule.line}` : rule.file,
+					}))
 			return [
 				...list('deny', rules.deny),
 				...list('ask', rules.ask),

@@ -40,6 +40,8 @@ export interface PlacedRule extends Rule {
 	forms: TextPattern[]
 	/** The pattern as a plain text when it has no star. */
 	plain: string | null
+	/** The rule before it once more, for the place that its path leads to by a link. */
+	alias?: true
 }
 
 interface PathPattern {
@@ -131,10 +133,7 @@ export interface RuleProblem {
  * The set of a session: texts of the settings (or of --allow) parsed, with `problems` for those that are none. A broken
  * deny or ask rule must not be skipped silently: the caller stops on `problems` with `fatal`.
  */
-export function ruleSet(
-	texts: readonly RuleText[],
-	places: { root: string; home: string },
-): { rules: RuleSet; problems: RuleProblem[] } {
+export function ruleSet(texts: readonly RuleText[], places: RulePlaces): { rules: RuleSet; problems: RuleProblem[] } {
 	const rules = emptyRules()
 	const problems: RuleProblem[] = []
 	for (const one of texts) {
@@ -166,33 +165,72 @@ export function ruleSet(
 			})
 			if (policy) continue
 		}
-		const path = rule.kind === 'path' ? pathPattern(rule.pattern!, list, places) : null
-		rules[list].push({ ...rule, list, level: one.level, file, line, path, ...compiled(rule, list) })
+		const paths = rule.kind === 'path' ? pathPatterns(rule.pattern!, list, places) : [null]
+		for (const [at, path] of paths.entries())
+			rules[list].push({
+				...{ ...rule, list, level: one.level, file, line, path, ...compiled(rule, list) },
+				...(at > 0 ? { alias: true } : {}),
+			})
 	}
 	return { rules, problems }
+}
+
+export interface RulePlaces {
+	root: string
+	home: string
+	/** Where a path leads, links resolved as far as it is there: rules hold for real paths. Without it as written. */
+	real?(path: string): string
+}
+
+/** A rule's path and, in deny and ask, where a link in it leads: who names the link means what lies behind. */
+function pathPatterns(source: string, list: RuleList, places: RulePlaces): PathPattern[] {
+	const written = pathPattern(source, list, places)
+	const { real } = places
+	if (!real || list === 'allow') return [written]
+	const { glob } = written
+	const fixed = (text: string) => {
+		const raw = /^(?:[^\\*?[{]|\\.)*/s.exec(text)![0]
+		return raw.length === text.length ? raw : raw.slice(0, raw.lastIndexOf('/'))
+	}
+	const found = [written]
+	// A name at any depth is one in the root as well.
+	const bare = !/[/*?[{]|^~/.test(source)
+	for (const text of bare ? [glob, glob.replace('/**/', '/')] : [glob]) {
+		const part = fixed(text)
+		const path = part.replace(/\\(.)/gs, '$1')
+		const target = path === '' ? '' : real(path)
+		if (target !== path) found.push(compiledPath(escapeGlob(target) + text.slice(part.length), true))
+	}
+	return found
 }
 
 /**
  * "~" is the home folder; a pattern without "/" is a name at any depth of the root, one with "/" (or "./" before it) at the root;
  * a leading double star begins anywhere on the disk in deny and ask, inside the root in allow.
  */
-function pathPattern(source: string, list: RuleList, { root, home }: { root: string; home: string }): PathPattern {
+function pathPattern(source: string, list: RuleList, { root, home }: RulePlaces): PathPattern {
 	const wide = list !== 'allow'
 	const fixedPart = (path: string) => escapeGlob(path).replace(/\/+$/, '')
 	const folder = source.endsWith('/')
 	let glob = folder ? source.slice(0, -1) : source
 	const atRoot = glob.startsWith('./')
-	if (atRoot) glob = glob.slice(2)
+	if (atRoot) glob = glob.replace(/^(?:\.\/+)+/, '')
 	if (glob === '~' || glob.startsWith('~/')) glob = fixedPart(home) + glob.slice(1)
 	else if (!isAbsolute(glob)) {
 		const anywhere = glob.startsWith('**/') && wide
 		if (!anywhere) glob = `${fixedPart(root)}/${atRoot || glob.includes('/') || glob === '**' ? '' : '**/'}${glob}`
 		else glob = `/${glob}`
 	}
+	// Nothing lies under "a//b" or "a/./b": a rule so written would hold nobody.
+	glob = glob.replace(/\/(?:\.?\/)+/g, '/').replace(/(?<=.)\/\.?$/, '')
 	if (folder && !wide) glob += '/**'
+	return compiledPath(glob, wide)
+}
+
+function compiledPath(glob: string, wide: boolean): PathPattern {
 	// Cannot be null: parseRule has tried it. A pattern that matches nothing would be a hole in a deny list.
 	const exact = compileGlob(glob, wide)
-	if (!exact) throw new Error(`path pattern lost: ${source}`)
+	if (!exact) throw new Error(`path pattern lost: ${glob}`)
 	const start = /^(?:[^\\*?[{]|\\.)*/s.exec(glob)![0].replace(/\\(.)/gs, '$1')
 	return { exact, glob, below: wide, literal: globLiteral(glob, wide), start: wide ? start.toLowerCase() : start }
 }
