@@ -2,7 +2,8 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { codeOf, UserError } from '../errors.ts'
-import { brokenAt, deepAt, lineColumn } from './json-place.ts'
+import { oneLine } from '../text.ts'
+import { brokenAt, deepAt, lineColumn, twiceAt } from './json-place.ts'
 
 export interface JsonFile {
 	file: string
@@ -70,12 +71,21 @@ function parseJson(file: string, bytes: Uint8Array): JsonFile {
 	if (deep !== null)
 		throw new UserError(`${file}:${lineColumn(text, deep)}: is nested more than ${maxDepth} levels deep`, keep)
 	if (text.trim() === '') throw new UserError(`${file}:1:1: is empty.`, 'Write {} into it, or remove it.')
+	let value: unknown
 	try {
-		return { file, text, value: JSON.parse(text) as unknown, bytes }
+		value = JSON.parse(text)
 	} catch {
 		const { offset, why } = explain(text)
 		throw new UserError(`${file}:${lineColumn(text, offset)}: ${why}`, keep)
 	}
+	// The last would count and the first be lost in silence: a deny list, a bound.
+	const twice = twiceAt(text)
+	if (twice)
+		throw new UserError(
+			`${file}:${lineColumn(text, twice.offset)}: ${oneLine(twice.name, 100)}: stands here a second time in one object`,
+			keep,
+		)
+	return { file, text, value, bytes }
 }
 
 /** The place and kind of a mistake. V8's own message is not used: it quotes the text. */

@@ -53,6 +53,36 @@ export function brokenAt(text: string): number {
 	}
 }
 
+/** A name that stands twice in one object of valid JSON text, with its offset: a reader takes the last, a person the first. Linear. */
+export function twiceAt(text: string): { offset: number; name: string } | null {
+	const open: (Set<string> | null)[] = []
+	let key = false
+	for (let at = 0; at < text.length; at++) {
+		const char = text[at]!
+		if (char === '{' || char === '[') {
+			open.push(char === '{' ? new Set() : null)
+			key = char === '{'
+		} else if (char === '}' || char === ']') {
+			open.pop()
+			key = false
+		} else if (char === ',') key = open.at(-1) !== null
+		else if (char === '"') {
+			stringToken.lastIndex = at
+			stringToken.test(text)
+			const end = stringToken.lastIndex
+			const names = open.at(-1)
+			if (key && names) {
+				const name = JSON.parse(text.slice(at, end)) as string
+				if (names.has(name)) return { offset: at, name }
+				names.add(name)
+			}
+			key = false
+			at = end - 1
+		}
+	}
+	return null
+}
+
 /** The offset of the first bracket that is open within `max` others, or null. Linear, in any text. */
 export function deepAt(text: string, max: number): number | null {
 	let depth = 0
