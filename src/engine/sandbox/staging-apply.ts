@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { messageOf, ToolError } from '../errors.ts'
 import { type Folder, openFolder, type Way, wayHere } from '../files/open.ts'
 import { oneLine } from '../text.ts'
-import { look, remove, type StagedTree } from './staging-copy.ts'
+import { type Entry, look, remove, type StagedTree } from './staging-copy.ts'
 import type { StagedChange } from './staging-list.ts'
 
 /** One name in one folder of the project: what stands there goes, what was made takes its place. */
@@ -43,6 +43,7 @@ export const applyAll = async (
 ): Promise<void> => {
 	const way = await wayHere()
 	const steps = parts.flatMap(({ copy, changes }) => plan(copy, changes))
+	const own: OwnKeys = new Map()
 	const at = async <T>({ copy, path }: Step, work: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
 		const folder = await openFolder(dirname(join(copy.base, path)), way)
 		try {
@@ -61,14 +62,14 @@ export const applyAll = async (
 		for (const step of steps) {
 			signal.throwIfAborted()
 			await at(step, async (folder, name) => {
-				await unchanged(step, folder.at(name))
+				await unchanged(step, folder.at(name), own)
 				if (step.change.kind === 'delete' || step.change.modeOnly) return
 				step.temp = temporary(step.path)
 				await build(join(step.copy.path, step.path), folder.at(step.temp), step, made.get(step.copy)!)
 			})
 		}
 		signal.throwIfAborted()
-		for (const step of steps) await at(step, (folder, name) => commit(step, folder, name, way))
+		for (const step of steps) await at(step, (folder, name) => commit(step, folder, name, way, own))
 	} catch (error) {
 		const lost: string[] = []
 		for (const step of [...steps].reverse())
@@ -101,28 +102,43 @@ const plan = (copy: StagedTree, changes: readonly StagedChange[]): Step[] => {
 	return [...steps.filter((step) => !late(step)), ...steps.filter(late)]
 }
 
+/** By device and inode: the key that a file has after our own link, rename or chmod. It may have more names, and steps, than one. */
+type OwnKeys = Map<string, string>
+
+const inode = ({ weak }: Entry): string => weak.split(' ', 3).join(' ')
+
+/** Keeps what `now` is, where it differs from `old` in nothing but its mode and what our own step moved. */
+const keepOwn = (own: OwnKeys, now: Entry | undefined, old: Entry | undefined): void => {
+	const content = (entry: Entry) => entry.weak.slice(0, entry.weak.lastIndexOf(' '))
+	if (now?.kind === 'file' && old && content(now) === content(old)) own.set(inode(now), now.key)
+}
+
+/** The very same file, changed by nobody but us. */
+const same = (now: Entry | undefined, old: Entry, own: OwnKeys): boolean =>
+	now !== undefined && (now.key === old.key || now.key === own.get(inode(old)))
+
 /** Throws unless the project has there what the copy was made from: all of a folder that goes. */
-const unchanged = async ({ copy, path, change }: Step, real: string): Promise<void> => {
+const unchanged = async ({ copy, path, change }: Step, real: string, own: OwnKeys): Promise<void> => {
 	if (!change.old) {
 		if (await look(real)) throw conflict(path)
 		return
 	}
 	if (change.old.kind !== 'folder') {
-		if ((await look(real))?.key !== change.old.key) throw conflict(path)
+		if (!same(await look(real), change.old, own)) throw conflict(path)
 		return
 	}
 	if ((await look(real))?.kind !== 'folder') throw conflict(path)
-	if (!change.modeOnly) await sameTree(copy, path, real)
+	if (!change.modeOnly) await sameTree(copy, path, real, own)
 }
 
-const sameTree = async (copy: StagedTree, path: string, real: string): Promise<void> => {
+const sameTree = async (copy: StagedTree, path: string, real: string, own: OwnKeys): Promise<void> => {
 	for (const name of await fs.readdir(real)) {
 		const inner = `${path}/${name}`
 		const [known, now] = [copy.known.get(inner), await look(join(real, name))]
 		// A socket or a hidden file never was in the copy, so the command cannot have meant to delete it.
 		if (!known || known.skipped || !now || now.kind !== known.base.kind) throw conflict(inner)
-		if (now.kind === 'folder') await sameTree(copy, inner, join(real, name))
-		else if (now.key !== known.base.key) throw conflict(inner)
+		if (now.kind === 'folder') await sameTree(copy, inner, join(real, name), own)
+		else if (!same(now, known.base, own)) throw conflict(inner)
 	}
 }
 
@@ -154,13 +170,14 @@ const build = async (
 	await fs.chmod(to, entry.mode)
 }
 
-const commit = async (step: Step, folder: Folder, name: string, way: Way): Promise<void> => {
+const commit = async (step: Step, folder: Folder, name: string, way: Way, own: OwnKeys): Promise<void> => {
 	const { copy, change, temp } = step
 	await folder.check()
-	await unchanged(step, folder.at(name))
+	await unchanged(step, folder.at(name), own)
 	if (change.modeOnly) {
 		step.done = true
-		return setMode(folder, name, change.new!.mode, way)
+		await setMode(folder, name, change.new!.mode, way)
+		return keepOwn(own, await look(folder.at(name)), change.old)
 	}
 	if (change.old) {
 		const backup = temporary(step.path)
@@ -170,13 +187,16 @@ const commit = async (step: Step, folder: Folder, name: string, way: Way): Promi
 		if (!linked) await fs.rename(folder.at(name), folder.at(backup))
 		step.backup = backup
 		const kept = await look(folder.at(backup))
-		if (kept?.weak !== change.old.weak && change.old.kind !== 'folder') throw conflict(step.path)
-		if (change.old.kind === 'folder') await sameTree(copy, step.path, folder.at(backup))
+		const moved = own.get(inode(change.old))?.startsWith(`${kept?.weak} `) === true
+		if (kept?.weak !== change.old.weak && !moved && change.old.kind !== 'folder') throw conflict(step.path)
+		if (change.old.kind === 'folder') await sameTree(copy, step.path, folder.at(backup), own)
 	}
-	if (temp === undefined) {
-		step.done = true
-		return
-	}
+	if (temp !== undefined) await place(change, temp, folder, name)
+	step.done = true
+	if (step.backup !== undefined) keepOwn(own, await look(folder.at(step.backup)), change.old)
+}
+
+const place = async (change: StagedChange, temp: string, folder: Folder, name: string): Promise<void> => {
 	if (change.old?.kind === 'file' && change.new?.kind === 'file') await fs.rename(folder.at(temp), folder.at(name))
 	else if (change.new?.kind === 'folder') {
 		// mkdir fails where something stands, rename over an own empty folder then changes nothing else.
@@ -187,7 +207,6 @@ const commit = async (step: Step, folder: Folder, name: string, way: Way): Promi
 		await fs.link(folder.at(temp), folder.at(name))
 		await fs.unlink(folder.at(temp))
 	}
-	step.done = true
 }
 
 const yes = () => true

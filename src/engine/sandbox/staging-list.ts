@@ -59,8 +59,11 @@ export const listChanges = async (copy: StagingCopy, isProtected: Protected): Pr
 			...(target !== undefined && { target }),
 		})
 		if (entry.kind !== 'folder') return
-		for (const name of await namesIn(join(copy.path, path)))
-			await made(`${path}/${name}`, (await look(join(copy.path, path, name)))!, true)
+		for (const name of await namesIn(join(copy.path, path))) {
+			const inner = await look(join(copy.path, path, name))
+			if (inner) await made(`${path}/${name}`, inner, true)
+			else refuse(`${path}/${name}`, noText)
+		}
 	}
 
 	/** Of what goes with a path: the first that must stay. */
@@ -101,7 +104,8 @@ export const listChanges = async (copy: StagingCopy, isProtected: Protected): Pr
 
 	const one = async (path: string): Promise<void> => {
 		const old = copy.known.get(path)
-		const entry = (await look(join(copy.path, path)))!
+		const entry = await look(join(copy.path, path))
+		if (!entry) return void refuse(path, noText)
 		if (!old) return made(path, entry, false)
 		if (old.skipped) return
 		if (old.base.kind !== entry.kind) {
@@ -168,6 +172,9 @@ export const sameBytes = async (a: string, b: string, { size }: Entry): Promise<
 	const [one, two] = await Promise.all([a, b].map((path) => fs.readFile(path).catch(() => null)))
 	return one && two ? one.equals(two) : false
 }
+
+/** Its bytes are no UTF-8, so there is no path for it here. */
+const noText = 'its name is no text'
 
 export const closedWhy = 'not even its owner may read it'
 

@@ -1,11 +1,13 @@
 // Staged commands in the real sandbox: what is listed is what changed, what is applied is what was listed, or nothing.
 import {
 	existsSync,
+	linkSync,
 	lstatSync,
 	readdirSync,
 	readFileSync,
 	readlinkSync,
 	renameSync,
+	rmSync,
 	symlinkSync,
 	unlinkSync,
 	utimesSync,
@@ -120,6 +122,36 @@ for (const way of ['overlay', 'copy'] as const)
 			const again = await changes('echo y > f.txt; git -c user.name=a -c user.email=b commit -qam two')
 			await again.apply(never)
 			expect((await run('git log --oneline | wc -l; git status --short -uno')).output.trim()).to.equal('2')
+		})
+
+		it('several names of one file are changed and removed in one go, and still not over a change meanwhile', async () => {
+			for (const name of ['one', 'two', 'three', 'four']) {
+				rmSync(at(name), { force: true })
+				linkSync(at('f.txt'), at(name))
+			}
+			const staged = await changes('rm one two; echo more >> three; sed -i s/x/y/ four; chmod 600 f.txt')
+			await staged.apply(never)
+			expect([existsSync(at('one')), existsSync(at('two')), text('three'), text('four'), text('f.txt')]).to.deep.equal([
+				false,
+				false,
+				'x\nmore\n',
+				'y\n',
+				'x\n',
+			])
+			linkSync(at('f.txt'), at('one'))
+			linkSync(at('f.txt'), at('two'))
+			const late = await changes('rm one two')
+			writeFileSync(at('f.txt'), 'theirs')
+			expect((await thrown(late.apply(never))).message).to.include('Nothing was applied')
+			expect([text('one'), text('two'), leftovers(fixture.root)]).to.deep.equal(['theirs', 'theirs', []])
+		})
+
+		it('a name that is no text is not applied, and said', async () => {
+			const { staged } = await run("echo n > $'bad\\xff'; mkdir new; echo n > $'new/bad\\xfe'; echo n > new/good")
+			expect(staged!.refused.length).to.be.greaterThan(0)
+			await staged!.apply(never)
+			expect(readdirSync(fixture.root, 'buffer').some((name) => name.includes(0xff))).to.equal(false)
+			expect(existsSync(at('new/good'))).to.equal(way === 'copy')
 		})
 
 		it('link-05 a file that changed meanwhile is not overwritten, deleted or run over, and nothing else is applied', async () => {
