@@ -299,7 +299,9 @@ export const createBashTool = (options: BashOptions = {}): Tool<Input, Data> => 
 				signal: result.signal,
 				timedOut: result.timedOut,
 				outside: data.outside || first !== '',
-				...(findings.length > 0 && { findings: findings.slice(0, 50).map((line) => oneLine(line, 400)) }),
+				...(findings.length > 0 && {
+					findings: findings.slice(0, 50).map((line) => oneLine(ctx.redactor.redact(line), 400)),
+				}),
 			},
 		}
 	},

@@ -177,7 +177,9 @@ export function createGate(deps: GateDeps): Gate {
 			clip(deps.redactor.redact(outcome.fenced ? outcome.text : clean(outcome.text)), deps.limits.resultChars + 2000) ||
 			'(no output)'
 		const { status, name, data } = outcome
-		const denied = status !== 'denied' && outcome.denied !== undefined ? { denied: outcome.denied } : {}
+		// A reason may name a path, and a path may hold a secret.
+		const reason = outcome.denied === undefined ? {} : { denied: deps.redactor.redact(outcome.denied) }
+		const denied = status !== 'denied' ? reason : {}
 		deps.emit({
 			type: 'tool_result',
 			callId: call.id,
@@ -187,7 +189,7 @@ export function createGate(deps: GateDeps): Gate {
 			...(data === undefined ? {} : { data }),
 			...denied,
 		})
-		return { ...outcome, text }
+		return { ...outcome, ...reason, text }
 	}
 
 	async function invoke(call: Call, signal: AbortSignal): Promise<Outcome> {

@@ -11,8 +11,8 @@ const pieces = (text: string): string[] =>
 
 describe('tools: what is cut and secret', () => {
 	let one: Scene
-	const begin = async (output = ''): Promise<Scene> => {
-		one = await scene({ executor: fakeExecutor(() => ({ output })) })
+	const begin = async (output = '', findings: string[] = []): Promise<Scene> => {
+		one = await scene({ executor: fakeExecutor(() => ({ output, findings })) })
 		const redactor = createRedactor('seed')
 		redactor.add('CANARY', secret)
 		one.ctx.redactor = redactor
@@ -31,6 +31,13 @@ describe('tools: what is cut and secret', () => {
 			await one.close()
 		}
 		await begin()
+	})
+
+	it('secret-04 what a command planted under a known value is named by its mark, for programs too', async () => {
+		await begin('', [`/root/${secret}/.envrc is new`])
+		const { data } = await one.call('bash', { command: 'x' })
+		expect(JSON.stringify(data)).to.include('[redacted:canary:')
+		expect(pieces(JSON.stringify(data))).to.deep.equal([])
 	})
 
 	it('secret-04 a long line that is cut in a key shows none of it, in read_file and around a match of grep', async () => {

@@ -126,6 +126,16 @@ describe('the gate', () => {
 		for (const outcome of [failed, denied]) expect(outcome).to.not.have.property('images')
 	})
 
+	it('secret-04 the reason of a no, which may name a path, is redacted in the outcome and the event', async () => {
+		const made = make({
+			decide: () => ({ decision: 'deny', reason: '/r/c2VjcmV0/x is protected' }),
+			secret: 'c2VjcmV0',
+		})
+		const outcome = await made.invoke('write_file')
+		expect(outcome.denied).to.equal('/r/[redacted:key:1]/x is protected')
+		expect(JSON.stringify(only(made.events, 'tool_result'))).to.not.include('c2VjcmV0')
+	})
+
 	it('runs nothing that was not allowed: deny, an unknown word, an error, an abort are all no', async () => {
 		const answers: ((request: ApprovalRequest) => Answer | Promise<Answer>)[] = [
 			() => ({ choice: 'deny' }),
