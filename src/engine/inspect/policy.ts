@@ -267,7 +267,8 @@ async function sandboxOf(place: PolicyPlace, { root, effective, caches }: RuleRo
 
 /** `read PATH`, `edit_file PATH`, `host NAME[:PORT]`, `outside COMMAND`, `bash COMMAND`, a tool's name; all else is a command. */
 export async function callFrom(text: string, files: Pick<Files, 'resolve'>): Promise<Asked> {
-	const [, word = '', rest = ''] = /^\s*(\S+)(?:\s+([\s\S]*?))?\s*$/.exec(text) ?? []
+	// Blanks of a shell only: any other is a part of the command, and is asked about.
+	const [, word = '', rest = ''] = /^[ \t\n]*(\S+)(?:[ \t\n]+([\s\S]*?))?[ \t\n]*$/.exec(text) ?? []
 	const run = (command: string, outside = false): Asked => ({
 		tool: 'bash',
 		input: command,
@@ -330,7 +331,7 @@ export async function callFrom(text: string, files: Pick<Files, 'resolve'>): Pro
 		const info: CallInfo = { title: word, kind: web ? 'fetch' : 'other', access, paths: [], key: word }
 		return { tool: word, input: word, readOnly: web || word === 'todo_write', info }
 	}
-	return run(text.trim())
+	return run(text.replace(/^[ \t\n]+|[ \t\n]+$/g, ''))
 }
 
 /** The message of a ToolError, or null. */
