@@ -5,6 +5,7 @@ import type { Tool, ToolResult } from '../ports.ts'
 import { cutHead, oneLine } from '../text.ts'
 import { wrap } from '../untrusted.ts'
 import { type FetchOptions, fetchPage } from '../web/fetch.ts'
+import { plainWords } from '../web/plain.ts'
 import { type Target, webTarget } from '../web/target.ts'
 import { decodedForms } from '../web/tokens.ts'
 import { jsonInput } from './json-input.ts'
@@ -63,14 +64,14 @@ export const webFetchTool = (options: FetchOptions = {}): Tool<Input, { target: 
 		const page = await fetchPage(target, options, reach, ctx.signal)
 		const failed = page.status >= 400
 		const notes = [...page.notes]
-		const whole = ctx.redactor.redact(page.text)
+		const whole = ctx.redactor.redact(plainWords(page.text))
 		const text = cutHead(whole, failed ? Math.min(room, 2_000) : room)
 		if (text.length < whole.length)
 			notes.push(
 				`cut: ${text.length.toLocaleString('en')} of ${whole.length.toLocaleString('en')} characters${failed ? '' : '; max_chars gives more'}`,
 			)
 		if (failed) notes.unshift(`the server answered with status ${page.status}`)
-		const attributes = { url: page.url, ...(page.title && { title: page.title }), untrusted: 'true' }
+		const attributes = { url: page.url, ...(page.title && { title: plainWords(page.title) }), untrusted: 'true' }
 		const fence = wrap('web_result', attributes, text || '(no text)')
 		return {
 			status: failed ? 'failed' : 'ok',
