@@ -3,6 +3,10 @@ import { isAbsolute, join, normalize } from 'node:path'
 import { UserError } from '../errors.ts'
 import { compileParts, type GlobTest, literal, type Part } from '../glob-parts.ts'
 
+/** Begins with what a shell would expand and nothing here does: another's home, a variable. As written it would hide nothing. */
+export const isUnexpanded = (path: string): boolean =>
+	/^~[a-z_][\w-]*\//i.test(path) || /^\$\{?[A-Z_][A-Z0-9_]*\}?(?:\/|$)/.test(path)
+
 /**
  * Absolute paths to mask. "~" is the home folder, a relative path lies under the root, a trailing `/**` or `/*` means
  * the whole folder, `*` and `?` elsewhere are expanded by `list` (names in a folder; [] for a missing one).
@@ -20,7 +24,7 @@ export async function denyReadPaths(
 		const path = normalize(text)
 			.replace(/(?:\/\*\*?)+$/, '')
 			.replace(/\/+$/, '')
-		if (path === '' || path.includes('**') || /[[\]{}]/.test(path))
+		if (path === '' || path.includes('**') || /[[\]{}]/.test(path) || isUnexpanded(pattern))
 			throw new UserError(
 				`sandbox.denyRead: "${pattern}" cannot be enforced.`,
 				'Name a folder, or a path with "*" in single names.',

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { oneLine } from '../text.ts'
 import type { Json } from '../types.ts'
+import { isUnexpanded } from './deny-read.ts'
 import type { JsonFile } from './json-file.ts'
 import { locate } from './json-place.ts'
 
@@ -19,6 +20,9 @@ const place = z
 	})
 	.refine((path) => !/(?:^|\/)\.\.(?:\/|$)/.test(path), { error: 'may not hold ".."; write the path itself' })
 	.refine((path) => !/[\0\r\n]/.test(path), { error: 'holds a control character' })
+	.refine((path) => !isUnexpanded(path), {
+		error: 'begins with a variable or another user’s home, which nothing expands here; write the path itself',
+	})
 
 const placeAtMost = z
 	.string()

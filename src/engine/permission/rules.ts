@@ -1,5 +1,6 @@
 // Rules as written in settings or a flag, parsed once and matched many times. The grammar is in docs/permissions.md.
 import { basename, isAbsolute } from 'node:path'
+import { isUnexpanded } from '../config/deny-read.ts'
 import type { Level, RuleList, RuleText } from '../config/settings.ts'
 import type { GlobTest } from '../glob-parts.ts'
 import type { Access } from '../types.ts'
@@ -86,6 +87,8 @@ const knownTool = ({ tool, kind }: Rule): boolean =>
 /** What is wrong with a name that no tool has. */
 const unknownTool = (tool: string): string => {
 	const near = tool.toLowerCase()
+	if (near === tool && toolNames.has(tool))
+		return `"${tool}" needs a path; write ${tool}(PATH), or read for all reading`
 	return `there is no tool "${tool}"${toolNames.has(near) ? `; it is written ${near}` : ''}`
 }
 
@@ -115,6 +118,10 @@ export function parseRule(source: string): Rule | { error: string } {
 	if (readTools.has(tool) || writeTools.has(tool)) {
 		if (!compileGlob(pattern, false)) return { error: 'has a broken path pattern (an open [ or {, or far too long)' }
 		if (/(?:^|\/)\.\.(?:\/|$)/.test(pattern)) return { error: 'may not hold ".."; write the path itself' }
+		if (isUnexpanded(pattern))
+			return {
+				error: 'begins with a variable or another user’s home, which nothing expands here; write the path itself',
+			}
 		return { kind: 'path', text, tool, pattern }
 	}
 	const rule: Rule = { kind: 'tool', text, tool, pattern: null }
