@@ -4,7 +4,6 @@ import type { Http } from '../net/http.ts'
 import type { Tool } from '../ports.ts'
 import { oneLine } from '../text.ts'
 import { wrap } from '../untrusted.ts'
-import { plainWords } from '../web/plain.ts'
 import { refusedQuery, searchWeb } from '../web/search.ts'
 import type { SearchBackend } from '../web/search-config.ts'
 import { decodedForms } from '../web/tokens.ts'
@@ -53,11 +52,7 @@ export const webSearchTool = (backend: SearchBackend, http: Pick<Http, 'request'
 			.join('\n')
 		return {
 			status: 'ok',
-			text: wrap(
-				'web_result',
-				{ search: query, from: backend.name, untrusted: 'true' },
-				plainWords(text) || '(nothing was found)',
-			),
+			text: wrap('web_result', { search: query, from: backend.name, untrusted: 'true' }, text || '(nothing was found)'),
 			data: { results: rows.length },
 			fenced: true,
 		}

@@ -2,6 +2,7 @@
 import { ToolError } from '../errors.ts'
 import { type Http, type HttpRequest, isHttpError } from '../net/http.ts'
 import { oneLine } from '../text.ts'
+import { plainWords } from './plain.ts'
 import type { SearchBackend } from './search-config.ts'
 import { encodedLength, encodedRun } from './tokens.ts'
 
@@ -101,4 +102,6 @@ const rows = (name: SearchBackend['name'], answer: unknown): SearchRow[] => {
 }
 
 const plain = (value: unknown, max: number): string =>
-	typeof value === 'string' ? oneLine(value.replace(/<\/?(?:strong|em|b|i|span|mark)[^>]*>/gi, ''), max) : ''
+	typeof value === 'string'
+		? oneLine(plainWords(value.replace(/<\/?(?:strong|em|b|i|span|mark)[^>]*>/gi, '')), max)
+		: ''
