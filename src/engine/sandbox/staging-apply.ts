@@ -88,8 +88,10 @@ export const applyAll = async (
 /** The topmost changes, parents first; a name that goes and comes back as another kind is one step. Modes of folders last. */
 const plan = (copy: StagedTree, changes: readonly StagedChange[]): Step[] => {
 	const byPath = new Map<string, Step>()
-	for (const change of changes) {
-		if (change.within) continue
+	for (const one of changes) {
+		if (one.within) continue
+		// A new mode would show under the file's other names as well, here or elsewhere: this one becomes a file of its own.
+		const change = one.modeOnly && one.old?.links ? { ...one, modeOnly: false } : one
 		const before = byPath.get(change.path)
 		byPath.set(change.path, {
 			copy,

@@ -17,6 +17,8 @@ export interface Entry {
 	weak: string
 	mtimeMs: number
 	ctimeNs: bigint
+	/** Names of the file, where there are more than one. */
+	links?: number
 	/** An overlay's sign for what was deleted: a character device 0,0. Of kind 'other' like every device. */
 	whiteOut?: boolean
 }
@@ -37,6 +39,7 @@ export const look = async (path: string): Promise<Entry | undefined> => {
 			weak,
 			mtimeMs: Number(found.mtimeNs / 1_000_000n),
 			ctimeNs: found.ctimeNs,
+			...(kind === 'file' && found.nlink > 1n && { links: Number(found.nlink) }),
 			...(found.isCharacterDevice() && found.rdev === 0n && { whiteOut: true }),
 		}
 	} catch (error) {

@@ -138,6 +138,10 @@ for (const way of ['overlay', 'copy'] as const)
 				'y\n',
 				'x\n',
 			])
+			const elsewhere = join(fixture.base, 'elsewhere')
+			linkSync(at('f.txt'), elsewhere)
+			await (await changes('chmod 640 f.txt')).apply(never)
+			expect([lstatSync(at('f.txt')).mode & 0o777, lstatSync(elsewhere).mode & 0o777]).to.deep.equal([0o640, 0o600])
 			linkSync(at('f.txt'), at('one'))
 			linkSync(at('f.txt'), at('two'))
 			const late = await changes('rm one two')
