@@ -1,4 +1,5 @@
 // A command's output on its way to the model and to the person's screen. Used by bash and process_manager.
+import { wordStart } from '../files/tokens.ts'
 import type { ToolContext } from '../ports.ts'
 import { asShown, visible } from '../text.ts'
 
@@ -18,6 +19,9 @@ export const readable = (output: string): string => {
 		.replace(/[\u0080-\u009f]/g, '')
 		.replace(bidi, visible)
 }
+
+/** The end of a line that has not ended: it may be the beginning of a key, which is known as one only when all of it is there. */
+const unfinished = /(?<![\w+/=~-])(?=[\w+/=~-]*\d)(?=[\w+/=~-]*[A-Za-z])[\w+/=~-]{8,300}$/
 
 /** Milliseconds between two states of a line that has not ended. */
 const openLineMs = 100
@@ -41,7 +45,7 @@ export const lineProgress = (
 	const showOpen = (): void => {
 		const time = now()
 		if (rest === '' || time - toldAt < openLineMs) return
-		const shown = words(rest)
+		const shown = words(rest).replace(unfinished, '')
 		if (shown === told || shown.trim() === '') return
 		toldAt = time
 		told = shown
@@ -57,7 +61,7 @@ export const lineProgress = (
 			}
 			rest = rest.slice(cut)
 			// A progress bar without an end is shown by its last state only, and never collected.
-			if (rest.length > 8192) rest = rest.slice(-4096)
+			if (rest.length > 8192) rest = rest.slice(wordStart(rest, rest.length - 4096))
 			showOpen()
 		},
 		end: () => show(rest),

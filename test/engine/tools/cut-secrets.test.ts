@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { createRedactor } from '../../../src/engine/config/redact.ts'
 import { cutWords, wordEnd, wordStart } from '../../../src/engine/files/tokens.ts'
 import { LineBuffer } from '../../../src/engine/sandbox/daemons.ts'
+import { lineProgress } from '../../../src/engine/tools/command-output.ts'
 import { fakeExecutor, type Scene, scene } from './scene.ts'
 
 const secret = `canary${'q7W3'.repeat(12)}end`
@@ -68,6 +69,23 @@ describe('tools: what is cut and secret', () => {
 		expect(lines).to.have.length(2)
 		expect(lines[0]).to.have.length.below(2002)
 		expect(pieces(lines.join('\n'))).to.deep.equal([])
+	})
+
+	it('secret-04 of a known value that comes in pieces no piece is shown while its line is open', async () => {
+		await begin()
+		let time = 0
+		const told: string[] = []
+		const progress = lineProgress(
+			{ progress: (text) => told.push(one.ctx.redactor.redact(text)) },
+			() => (time += 1_000),
+		)
+		for (const part of ['loading 10%', ' 20% ', secret.slice(0, 20), secret.slice(20, 45), secret.slice(45), ' done\n'])
+			progress.take(part)
+		for (let count = 0; count < 3; count++) progress.take(`${'y '.repeat(2_010)}${secret}`)
+		progress.end()
+		expect(told[1]).to.equal('\rloading 10% 20% ')
+		expect(told.join('\n')).to.include('[redacted:canary:').and.to.include(' done')
+		expect(pieces(told.join('\n'))).to.deep.equal([])
 	})
 
 	it('a text is cut between words; data longer than any key is cut where it must be', async () => {
