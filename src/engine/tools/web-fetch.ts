@@ -1,5 +1,6 @@
 // The web_fetch tool: one page as text, after the gate let its host be reached; the page's words come back fenced.
 import { ToolError } from '../errors.ts'
+import { cutWords } from '../files/tokens.ts'
 import { askedEachTime } from '../permission/decide.ts'
 import type { Tool, ToolResult } from '../ports.ts'
 import { cutHead, oneLine } from '../text.ts'
@@ -64,11 +65,14 @@ export const webFetchTool = (options: FetchOptions = {}): Tool<Input, { target: 
 		const page = await fetchPage(target, options, reach, ctx.signal)
 		const failed = page.status >= 400
 		const notes = [...page.notes]
-		const whole = ctx.redactor.redact(plainWords(page.text))
-		const text = cutHead(whole, failed ? Math.min(room, 2_000) : room)
-		if (text.length < whole.length)
+		// Secrets go before it is cut, in as much of it as can come: a page may be a hundred times longer.
+		const near = cutWords(page.text, room + 20_000)
+		const clean = ctx.redactor.redact(plainWords(near))
+		const text = cutHead(clean, failed ? Math.min(room, 2_000) : room)
+		const total = page.text.length - near.length + clean.length
+		if (text.length < total)
 			notes.push(
-				`cut: ${text.length.toLocaleString('en')} of ${whole.length.toLocaleString('en')} characters${failed ? '' : '; max_chars gives more'}`,
+				`cut: ${text.length.toLocaleString('en')} of ${total.toLocaleString('en')} characters${failed ? '' : '; max_chars gives more'}`,
 			)
 		if (failed) notes.unshift(`the server answered with status ${page.status}`)
 		const attributes = { url: page.url, ...(page.title && { title: plainWords(page.title) }), untrusted: 'true' }

@@ -375,6 +375,14 @@ describe('web_fetch', () => {
 		expect((await fetch('https://ok.example/t')).text).to.include('ab\u2400c')
 	})
 
+	it('secret-04 a known secret at the place where a page is cut is not shown by half', async () => {
+		pages['/t'] = (response) =>
+			response.setHeader('content-type', 'text/plain').end(`${'y '.repeat(495)}${secret} ${'z '.repeat(50_000)}`)
+		const { text } = await fetch('https://ok.example/t', { max_chars: 1_000 })
+		expect(text).to.include('[redacted').and.not.include('sk-live')
+		expect(text).to.match(/cut: 1,000 of 10[01],\d{3} characters/)
+	})
+
 	it('an address that holds a known secret is not fetched', async () => {
 		expect(await fails(`https://ok.example/?k=${secret}`)).to.include('secret')
 		const coded = secret.replace('live', 'l%69ve')
