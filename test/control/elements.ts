@@ -34,6 +34,7 @@ const sandbox = [
 ]
 const rules = [
 	'engine/permission/inner-words',
+	'engine/permission/inner-tools',
 	'engine/permission/words',
 	'engine/permission/match',
 	'engine/permission/rule-words',
@@ -45,6 +46,7 @@ const rules = [
 	'engine/permission/decide',
 	'engine/permission/policy-rules',
 	'engine/permission/rules',
+	'engine/permission/linked-rules',
 
 	'engine/permission/against-bash',
 	'engine/permission/host-rule',

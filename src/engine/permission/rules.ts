@@ -172,7 +172,7 @@ export function ruleSet(texts: readonly RuleText[], places: RulePlaces): { rules
 			})
 			if (policy) continue
 		}
-		const paths = rule.kind === 'path' ? pathPatterns(rule.pattern!, list, places) : [null]
+		const paths = rule.kind === 'path' ? linkedPatterns(rule.pattern!, list, places) : [null]
 		for (const [at, path] of paths.entries())
 			rules[list].push({
 				...{ ...rule, list, level: one.level, file, line, path, ...compiled(rule, list) },
@@ -190,8 +190,8 @@ export interface RulePlaces {
 }
 
 /** A rule's path and, in deny and ask, where a link in it leads: who names the link means what lies behind. */
-function pathPatterns(source: string, list: RuleList, places: RulePlaces): PathPattern[] {
-	const written = pathPattern(source, list, places)
+function linkedPatterns(source: string, list: RuleList, places: RulePlaces): PathPattern[] {
+	const written = writtenPattern(source, list, places)
 	const { real } = places
 	if (!real || list === 'allow') return [written]
 	const { glob } = written
@@ -206,7 +206,7 @@ function pathPatterns(source: string, list: RuleList, places: RulePlaces): PathP
 		const part = fixed(text)
 		const path = part.replace(/\\(.)/gs, '$1')
 		const target = path === '' ? '' : real(path)
-		if (target !== path) found.push(compiledPath(escapeGlob(target) + text.slice(part.length), true))
+		if (target !== path) found.push(pathPattern(escapeGlob(target) + text.slice(part.length), true))
 	}
 	return found
 }
@@ -215,7 +215,7 @@ function pathPatterns(source: string, list: RuleList, places: RulePlaces): PathP
  * "~" is the home folder; a pattern without "/" is a name at any depth of the root, one with "/" (or "./" before it) at the root;
  * a leading double star begins anywhere on the disk in deny and ask, inside the root in allow.
  */
-function pathPattern(source: string, list: RuleList, { root, home }: RulePlaces): PathPattern {
+function writtenPattern(source: string, list: RuleList, { root, home }: RulePlaces): PathPattern {
 	const wide = list !== 'allow'
 	const fixedPart = (path: string) => escapeGlob(path).replace(/\/+$/, '')
 	const folder = source.endsWith('/')
@@ -231,10 +231,10 @@ function pathPattern(source: string, list: RuleList, { root, home }: RulePlaces)
 	// Nothing lies under "a//b" or "a/./b": a rule so written would hold nobody.
 	glob = glob.replace(/\/(?:\.?\/)+/g, '/').replace(/(?<=.)\/\.?$/, '')
 	if (folder && !wide) glob += '/**'
-	return compiledPath(glob, wide)
+	return pathPattern(glob, wide)
 }
 
-function compiledPath(glob: string, wide: boolean): PathPattern {
+function pathPattern(glob: string, wide: boolean): PathPattern {
 	// Cannot be null: parseRule has tried it. A pattern that matches nothing would be a hole in a deny list.
 	const exact = compileGlob(glob, wide)
 	if (!exact) throw new Error(`path pattern lost: ${glob}`)

@@ -84,6 +84,8 @@ class Reader {
 	#readsCode = false
 	#usesPwd = false
 	#guesses = 0
+	/** Characters that commands inside commands may still have: each reading of a wrapper is a copy of all its words. */
+	#left = 10 * maxShellText
 	/** The text that is being read, the first here-document of the substitution that is looked at. */
 	#reprinted: { text: string; here: number | null; inside: boolean } = { text: '', here: null, inside: false }
 
@@ -353,7 +355,10 @@ class Reader {
 	}
 
 	#inner(inner: Inner, name: string, depth: number): void {
-		if ('doubt' in inner) this.#doubt(inner.doubt, true)
+		if ('argv' in inner) for (const word of inner.argv) this.#left -= word.length + 1
+		if ('script' in inner) this.#left -= inner.script.length
+		if (this.#left < 0) this.#broken ??= 'it holds more commands inside commands than are read'
+		else if ('doubt' in inner) this.#doubt(inner.doubt, true)
 		else if ('stdin' in inner && inner.code) this.#readsCode = true
 		else if ('stdin' in inner) {
 			if (this.#guesses === 0) this.#readsInput = true

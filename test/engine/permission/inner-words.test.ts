@@ -98,7 +98,7 @@ const wrappers: Record<string, [before: string, options: string]> = {
 	noglob: ['', ''],
 	nocorrect: ['', ''],
 	daemonize: ['', '-c -e -o -p -u -l -E'],
-	'perf stat': ['', '-e -o -p -F -c -g -C -r'],
+	'perf stat': ['', '-e -o -p -F -c -C -r'],
 	'perf record': ['', ''],
 	'perf trace': ['', ''],
 	screen: ['', '-S -t -c -T -p'],
@@ -124,6 +124,15 @@ describe('permission: commands inside commands', () => {
 					.map((option) => `${program} ${option} v ${option} v ${before} gaa b`),
 			])
 				expect(await sees(text), text).to.equal(true)
+			// The word that an option takes is no command.
+			for (const option of options.split(' ').filter(Boolean)) {
+				const text = `${program} ${option} gaa ${before} x y`
+				const { commands } = await readShell(text)
+				expect(
+					commands.map(({ words }) => words[0]),
+					text,
+				).to.not.include('gaa')
+			}
 		}
 		// What stands before the command may be a variable.
 		for (const text of [
