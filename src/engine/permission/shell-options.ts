@@ -146,12 +146,15 @@ function envWords(text: string): string[] {
 }
 
 /** Each text that env splits: as env reads it, with the words after it, and as a shell would (a script's first line may be either). */
-export const splitStrings = (args: readonly string[]): Inner[] =>
-	args.flatMap((word, at): Inner[] => {
+export const splitStrings = (args: readonly string[]): Inner[] => {
+	let count = 0
+	return args.flatMap((word, at): Inner[] => {
 		const joined = /^(?:-[a-zA-Z]*?S|--split-string=)([\s\S]*)$/.exec(word)
 		const apart =
 			word === '-S' || isShortened(word, '--split-string') || word === '--split-string' || joined?.[1] === ''
 		const text = apart ? args[at + 1] : joined?.[1]
-		if (text === undefined || text === '') return []
+		if (text === undefined || text === '' || ++count > maxReadings + 1) return []
+		if (count > maxReadings) return [{ argv: [DYNAMIC] }]
 		return [{ script: text }, { argv: ['env', ...envWords(text), ...args.slice(at + (apart ? 2 : 1))] }]
 	})
+}
