@@ -267,7 +267,7 @@ export const secretPatterns: readonly SecretPattern[] = [
 		kind: 'value',
 		// `HEROKU_API_KEY=<uuid>`, `X-Server-Token: <uuid>`: an id elsewhere, a key here.
 		anchors: ['KEY', 'TOKEN', 'SECRET', '-Token', 'api_key', 'apiKey', 'auth_token', 'authToken'],
-		find: /(?:[A-Z0-9_]{0,60}(?:API_KEY|TOKEN|SECRET|SECRET_KEY|ACCESS_KEY)|[A-Za-z-]{1,60}-Token|api_?key|apiKey|auth_?token|authToken)["']?\s{0,4}[:=]\s{0,4}["']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/g,
+		find: /(?:API_KEY|TOKEN|SECRET|SECRET_KEY|ACCESS_KEY|-Token|api_?key|apiKey|auth_?token|authToken)["']?\s{0,4}[:=]\s{0,4}["']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/g,
 		check: (text) => entropy(text) >= 3,
 	},
 	{ kind: 'value', anchors: ['base64:'], find: /\bbase64:([A-Za-z0-9+/]{43}=)/g },
