@@ -75,7 +75,7 @@ export const literals = (text: string): Inner[] => {
 
 /** What code in another language may start. */
 export const codeText = (text: string): Inner[] =>
-	/system|exec|spawn|subprocess|run|`|qx|%x|open|Process|Command|passthru|cmd|call/i.test(text) ? literals(text) : []
+	/system|exec|spawn|run|`|qx|%x|open|Process|Command|passthru|cmd|call/i.test(text) ? literals(text) : []
 
 export const scripts = (...texts: (string | undefined)[]): Inner[] =>
 	texts.flatMap((text) => (text === undefined || text === '' ? [] : [{ script: text.replace(/^!/, '') }]))
