@@ -56,6 +56,7 @@ const fileRanks: Record<string, number> = {
 	'ports.ts': 0,
 	'errors.ts': 0,
 	'text.ts': 0,
+	'look-alikes.ts': 0,
 	'untrusted.ts': 0,
 	'budget.ts': 0,
 	'clock.ts': 0,

@@ -1,4 +1,5 @@
 // Words from files, tools and the web on their way to the model: Garuda's own markers in them lose their force.
+import { latinLetters } from './look-alikes.ts'
 import { stripEscapes, wellFormed } from './text.ts'
 
 /**
@@ -16,7 +17,22 @@ export const clean = (text: string): string =>
 			.replace(/[\u0001-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, ''),
 	)
 
-export const neutralise = (text: string): string => text.replace(markers, '&lt;$1$2')
+export const neutralise = (text: string): string =>
+	text
+		.replace(markers, '&lt;$1$2')
+		.replace(lookAlikes, (whole, between: string, name: string) =>
+			marker.test(plainName(name)) ? `&lt;${between}${name}` : whole,
+		)
+
+/** The same in look-alikes: another bracket, slash or letter, something invisible between. Not `<=`, `<<` or `<ToolResult`, which code has. */
+const lookAlikes = /[<＜‹⟨﹤〈《❮❬≺⧼⟪«]([\s\p{Cf}\p{M}/\\／⁄∕⧸]{0,12})(\p{L}[\p{L}\p{M}\p{Cf}_\-\p{Pc}\p{Pd}]{5,40})/gu
+
+const plainName = (name: string): string =>
+	latinLetters(name)
+		.replace(/[\p{Cf}\p{M}]/gu, '')
+		.replace(/[\p{Pc}\p{Pd}]/gu, '-')
+
+const marker = /^(?:garuda-|(?:system-reminder|tool-result|web-result|mcp-result)(?![a-z]))/
 
 /** Outside text in a tag of Garuda's own: what is inside is data, not instructions. */
 export const wrap = (tag: string, attributes: Record<string, string>, text: string): string => {

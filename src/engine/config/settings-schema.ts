@@ -190,7 +190,7 @@ export function checkSettings(file: JsonFile, notices: string[], broken: (messag
 			if (near) return fail([...issue.path, key], `is not known; did you mean "${near}"?`)
 			const name = [...issue.path.map(String), key].join('.')
 			notices.push(
-				`${file.file}:${locate(file.text, [...issue.path.map(String), key])}: "${oneLine(name, 100)}" is not known and has no effect.`,
+				`${file.file}:${locate(file.text, [...issue.path.map(String), key])}: "${oneLine(name, 100)}" is not known and has no effect${name === 'permissions' ? ': allow, ask and deny stand at the top of the file' : ''}.`,
 			)
 			delete parent[key]
 		}

@@ -5,7 +5,7 @@ import { systemClock } from '../clock.ts'
 import { denyReadPaths } from '../config/deny-read.ts'
 import { garudaPaths, prepareHome } from '../config/paths.ts'
 import type { RuleText } from '../config/settings.ts'
-import { codeOf, messageOf, UserError } from '../errors.ts'
+import { codeOf, messageOf, ToolError, UserError } from '../errors.ts'
 import { createFiles, refuseWrite } from '../files/guard.ts'
 import { isFolder } from '../files/open.ts'
 import { protectedReason, sensitiveReason, under } from '../files/sensitive.ts'
@@ -172,7 +172,7 @@ export async function policyCheck(
 	const decider = await room.deciderWith(flags.allow ?? [])
 	// As at the start of a session: what cannot be enforced is an error.
 	await denyReadPaths(settings.sandbox.denyRead, { root, home }, (dir) => readdir(dir).catch(() => []))
-	const asked = await callFrom(text, room.files)
+	const asked = await callFrom(text, room.files).catch((error: unknown) => impossible(text, error))
 	const runs = asked.info.access === 'run'
 	const sandbox = runs ? (flags.sandbox ?? (await sandboxOf(place, room))) : true
 	const { tool, info, effect, readOnly } = asked
@@ -265,6 +265,14 @@ async function sandboxOf(place: PolicyPlace, { root, effective, caches }: RuleRo
 	}
 }
 
+/** What the tool itself would refuse, as no call it could make: a path through what is not there, an address that is none. */
+function impossible(text: string, error: unknown): Asked {
+	if (!(error instanceof ToolError)) throw error
+	const [tool = ''] = text.trim().split(/\s/, 1)
+	const info: CallInfo = { title: text, kind: 'other', access: 'none', paths: [], key: text }
+	return { tool, input: text.trim().slice(tool.length).trim(), readOnly: true, info, refused: error.message }
+}
+
 /** `read PATH`, `edit_file PATH`, `host NAME[:PORT]`, `outside COMMAND`, `bash COMMAND`, a tool's name; all else is a command. */
 export async function callFrom(text: string, files: Pick<Files, 'resolve'>): Promise<Asked> {
 	// Blanks of a shell only: any other is a part of the command, and is asked about.
@@ -283,7 +291,9 @@ export async function callFrom(text: string, files: Pick<Files, 'resolve'>): Pro
 			...(outside ? { outside } : {}),
 		},
 	})
-	if (rest !== '' && (reading.has(word) || writing.has(word))) {
+	// A program of that name too: the tool's form is `grep PATH`.
+	const program = word === 'grep' && /\s|^-/.test(rest)
+	if (rest !== '' && !program && (reading.has(word) || writing.has(word))) {
 		const access = reading.has(word) ? 'read' : 'write'
 		const resolved = await files.resolve(rest)
 		const tool =

@@ -5,8 +5,8 @@ import { type Spelled, spell } from './rules.ts'
 import { baseName, isShortened, values } from './shell-options.ts'
 import { DYNAMIC, readShell, type ShellCommand, type SimpleCommand } from './shell-words.ts'
 
-/** How sure it is that the word is a path: a redirection, an output of a known command (or what it takes away), an argument, an option's value. */
-export type Via = 'redirect' | 'output' | 'removal' | 'argument' | 'option'
+/** How sure it is that the word is a path: a redirection, an output of a known command (or what it takes away), an argument, a pattern for several, an option's value. */
+export type Via = 'redirect' | 'output' | 'removal' | 'argument' | 'pattern' | 'option'
 
 export interface NamedPath {
 	access: 'read' | 'write'
@@ -111,7 +111,7 @@ export async function checkCommand(text: string, context: CheckContext): Promise
 /** As text where it climbs: "link/.." is not nothing for the system, though it looks so. */
 const under = (base: string, word: string): string => (word.includes('..') ? `${base}/${word}` : join(base, word))
 
-const rank = (via: Via): number => (via === 'argument' || via === 'option' ? 1 : 0)
+const rank = (via: Via): number => (/^(?:argument|pattern|option)$/.test(via) ? 1 : 0)
 
 /** Not files, though they look like paths. */
 const harmless = /^\/dev\/(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/
@@ -136,7 +136,11 @@ export function namedPaths(command: SimpleCommand): Omit<NamedPath, 'resolved'>[
 	if (/^(?:echo|printf|print|:|true|false|test|\[|export|declare|local|alias|kill|sleep|cd|pushd|seq|expr)$/.test(name))
 		return found
 	for (const word of args) {
-		if (/[\n*?]/.test(word) || word === '') continue
+		if (word.includes('\n') || word === '') continue
+		if (/[*?]/.test(word)) {
+			if (!word.startsWith('-')) add('read', 'pattern', word)
+			continue
+		}
 		if (word.startsWith('-')) {
 			const value = /^--?[\w-]+=(.+)$/s.exec(word)?.[1]
 			if (value) add('read', 'option', value.replace(/^@/, ''))

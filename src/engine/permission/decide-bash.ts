@@ -38,11 +38,11 @@ export function bashDenied(
 	return null
 }
 
-/** A change of a folder in which whatever lies is meant: what is removed or put there has no name in the command. */
+/** A folder in which whatever lies is meant: what a command reads, removes or puts there has no name in it. */
 const holds = (rule: PlacedRule, { access, via, resolved }: NamedPath): boolean =>
-	access === 'write' &&
 	resolved !== null &&
-	(pathMatches(rule, `${resolved.path}/${DYNAMIC}`, 'write') || (via === 'removal' && liesBelow(rule, resolved.path)))
+	(pathMatches(rule, `${resolved.path}/${DYNAMIC}`, access) ||
+		(access === 'write' && via === 'removal' && liesBelow(rule, resolved.path)))
 
 /** False when a path rule means none of the command's paths, seen without looking at each. */
 const mayTouch = (rule: PlacedRule, { pathText, removals }: CheckedCommand): boolean =>
@@ -79,7 +79,10 @@ export function bashAsked(input: DecideInput): Decision | null {
 	const grave = shell.doubts.find((doubt) => doubt.grave)
 	if (grave) return ask(grave.reason)
 	const asked = askRule(input)
-	if (asked) return ask(`the ask rule ${ruleName(asked)} asks each time`, asked)
+	if (asked)
+		return denyMatches(asked, command.spelled) === null && denyCouldMatch(asked, command.spelled)
+			? ask(`whether the ask rule ${ruleName(asked)} means it is known only at the run`, asked)
+			: ask(`the ask rule ${ruleName(asked)} asks each time`, asked)
 	const bashRules = rules.deny.filter((rule) => rule.kind === 'bash')
 	for (const rule of bashRules)
 		if (denyCouldMatch(rule, command.spelled))

@@ -123,7 +123,8 @@ function sensitive(input: DecideInput): Decision | null {
 	}
 	for (const path of command?.paths ?? []) {
 		if (!path.resolved) continue
-		if (refusedForCommands(path.resolved) && path.via !== 'option')
+		// What a pattern finds is masked for the command; as an argument of find it is only a word.
+		if (refusedForCommands(path.resolved) && path.via !== 'option' && path.via !== 'pattern')
 			return deny(
 				`the command names ${path.resolved.shown}, which may hold secrets: ${path.resolved.sensitive}. Ask the user for what you need from it.`,
 			)

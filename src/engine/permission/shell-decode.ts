@@ -41,6 +41,9 @@ export function decodeWord(word: Word, known: Known): Decoded {
 		append(part.type === 'BraceExpansion' ? braces(part.text) : [decodePart(part, known, false)])
 	}
 	if (!parts) texts = [unmarked(word.value)]
+	// Braces that the parser does not see as such: `{a},b}`.
+	const bare = parts ? parts.map((part) => (part.type === 'Literal' ? part.text : '')).join('') : word.text
+	if (mayBeBraces(bare.replace(/\\./gs, ''))) texts = [DYNAMIC]
 	// Only a tilde that is written bare is one.
 	const { home, cwd } = known
 	if (home !== undefined && /^~(?:\/|$)/.test(word.text)) texts = texts.map((text) => home + text.slice(1))
@@ -69,11 +72,16 @@ const unmarked = (value: string): string => value.replaceAll(SPLIT, DYNAMIC)
 
 function decodePart(part: WordPart, known: Known, quoted: boolean): string {
 	switch (part.type) {
-		case 'Literal':
 		case 'Glob':
+		case 'ExtendedGlob':
+			// The parser keeps what stands between brackets as one text, expansions and all.
+			return /[$`{]/.test(part.text) ? DYNAMIC : part.type === 'Glob' ? unmarked(part.value) : part.text
+		case 'Literal':
 		case 'SingleQuoted':
-		case 'AnsiCQuoted':
 			return unmarked(part.value)
+		case 'AnsiCQuoted':
+			// What bash makes of these the parser does not.
+			return /\\(?:x\{|u[dD]|U|\n)/.test(part.text) ? DYNAMIC : unmarked(part.value)
 		case 'DoubleQuoted':
 		case 'LocaleString':
 			return part.parts.map((child) => decodePart(child, known, true)).join('')
@@ -81,8 +89,6 @@ function decodePart(part: WordPart, known: Known, quoted: boolean): string {
 			return variable(part.text.slice(1), known, quoted)
 		case 'ParameterExpansion':
 			return part.prefix || part.index || part.operation ? DYNAMIC : variable(part.parameter, known, quoted)
-		case 'ExtendedGlob':
-			return part.text
 		case 'CommandExpansion':
 			return /^(?:\$\(\s*pwd\s*\)|`pwd`)$/.test(part.text) && known.cwd !== undefined ? known.cwd : DYNAMIC
 		default:
@@ -99,10 +105,15 @@ const variable = (name: string, { home, cwd }: Known, quoted: boolean): string =
 				? cwd
 				: DYNAMIC
 
-/** `{a,b}` → both; a range or anything nested is unknown. */
+const mayBeBraces = (text: string): boolean => {
+	const comma = text.indexOf(',', text.indexOf('{') + 1)
+	return text.includes('{') && comma >= 0 && text.indexOf('}', comma) >= 0
+}
+
+/** `{a,b}` → both; a range, a pattern, a home or anything nested is unknown. */
 function braces(text: string): string[] {
 	const inner = text.slice(1, -1)
-	if (!/^[^{}"'`$\\]*$/.test(inner) || !inner.includes(',')) return [DYNAMIC]
+	if (!/^[^{}"'`$\\~*?[]*$/.test(inner) || !inner.includes(',')) return [DYNAMIC]
 	return inner.split(',').map((one) => one)
 }
 
@@ -118,3 +129,30 @@ export function misreadByBash(text: string): boolean {
 	const time = rest.search(/\btime\b/)
 	return time >= 0 && /\bcase\b/.test(rest.slice(time))
 }
+
+/**
+ * bash takes `\` and a line's end out wherever they stand, also between the marks of one operator or expansion (`$` and `(`,
+ * `<` and `(`, a stream's number and `>`) and behind `${`: the parser then sees other marks than bash does.
+ */
+export function joinsLines(text: string): boolean {
+	if (!text.includes('\\\n')) return false
+	if (/\$\w*\\\n|[^\s\w./,@%+:-]\\\n[^\s\w.,@%+:]|\w\\\n[<>]/.test(text)) return true
+	let open = 0
+	for (const [mark] of text.matchAll(/\$\{|\}|\\\n/g)) {
+		if (mark === '${') open++
+		else if (mark === '}') open = Math.max(0, open - 1)
+		else if (open > 0) return true
+	}
+	return false
+}
+
+/** Text that printf or a here-document would hand on, as shell text: escapes done, an editor's `!` and make's tab cut off. */
+export const inputText = (text: string): string =>
+	text
+		.replace(/\\n/g, '\n')
+		.replace(/\\t/g, '\t')
+		.replaceAll(DYNAMIC, '$__unknown')
+		.replace(/^[ \t]*!|^\t[@+-]*/gm, '')
+
+/** A folder that `cd` names; a pattern means what lies on the disk. */
+export const folderOf = (word = DYNAMIC): string => (/[*?[]/.test(word) ? DYNAMIC : word)

@@ -11,6 +11,7 @@ import {
 	splitStrings,
 	values,
 } from './shell-options.ts'
+import { plainShellTexts } from './shell-plain.ts'
 import { moreStarters } from './shell-starters.ts'
 import { toolStarters } from './shell-tools.ts'
 import { fromVariables } from './shell-variables.ts'
@@ -109,22 +110,20 @@ function shell(name: string, args: readonly string[]): Inner[] {
 	if (given) {
 		const text = args[at]
 		if (text === undefined) return []
-		const other = /bash$/.test(name) ? text : asPlainShell(text)
-		return [{ script: text, sure: true }, ...(other === text ? [] : [{ script: other }])]
+		if (/bash$/.test(name)) return [{ script: text, sure: true }]
+		return [{ script: text, sure: true, plain: true }, ...plainShellTexts(text).map((script) => plain(script))]
 	}
 	const file = args[at]
 	if (reads || file === undefined) return input
 	// A file that only the run knows may be one that the command makes: <(…).
-	return file === DYNAMIC || inputFile.test(file) ? input : []
+	return file === DYNAMIC || inputFile.test(file) ? input : scriptFile(args.slice(at))
 }
 
-/** What the parser reads as bash means something else to a plain sh: groups, a background command, a string's end. */
-const asPlainShell = (text: string): string =>
-	text
-		.replaceAll("$'", "'")
-		.replaceAll('[[', '[')
-		.replaceAll('&>', '& >')
-		.replace(/(?<!\$)\(\(/g, '( (')
+const plain = (script: string): Inner => ({ script, plain: true })
+
+/** A file that a shell runs counts as a command of its own, also where only its name is given. */
+const scriptFile = ([file, ...args]: readonly string[]): Inner[] =>
+	file!.includes('/') ? [{ argv: [file!, ...args] }] : [file!, `./${file}`].map((name) => ({ argv: [name, ...args] }))
 
 const inputFile = /^(?:-$|\/dev\/(?:stdin|fd\/)|\/proc\/self\/fd\/)/
 
@@ -257,7 +256,8 @@ const special: Record<string, (args: readonly string[]) => Inner[]> = {
 const source = (args: readonly string[]): Inner[] =>
 	args[0] === undefined || args[0].includes(DYNAMIC) || /^\/dev\/|^\/proc\//.test(args[0])
 		? [{ stdin: true, reason: 'it sources text that is not known before the run' }]
-		: []
+		: // A plain sh hands no arguments on.
+			[...scriptFile(args), ...(args.length > 1 ? scriptFile(args.slice(0, 1)) : [])]
 
 const completion = (args: readonly string[]): Inner[] => [
 	...scripts(...values(args, '-C', '-F')),

@@ -4,8 +4,8 @@ import { DYNAMIC } from './shell-decode.ts'
 /** What a command may start besides itself. */
 export type Inner =
 	| { argv: string[] }
-	/** Shell text; `sure` when it is run as such, else it may be anything. */
-	| { script: string; sure?: true }
+	/** Shell text; `sure` when it is run as such, else it may be anything. `plain`: what it evaluates is read by a plain sh too. */
+	| { script: string; sure?: true; plain?: true }
 	/** Shell text comes from standard input; with `code` a program in another language does. */
 	| { stdin: true; reason: string; code?: true }
 	| { doubt: string }

@@ -1,8 +1,19 @@
 // A shell command read with a real parser: every simple command that it could run, and every doubt. Feeds permission/decide.
 import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
-import { type Decoded, DYNAMIC, decodeAssignment, decodeWord, type Known, misreadByBash } from './shell-decode.ts'
+import {
+	type Decoded,
+	DYNAMIC,
+	decodeAssignment,
+	decodeWord,
+	folderOf,
+	inputText,
+	joinsLines,
+	type Known,
+	misreadByBash,
+} from './shell-decode.ts'
 import { innerOf } from './shell-inner.ts'
 import { baseName, codeText, type Inner, values } from './shell-options.ts'
+import { plainShellTexts } from './shell-plain.ts'
 import { maxShellText, scan } from './shell-scan.ts'
 import { fromVariables } from './shell-variables.ts'
 
@@ -84,6 +95,8 @@ class Reader {
 	#readsCode = false
 	#usesPwd = false
 	#guesses = 0
+	/** Above 0: this is what a plain sh evaluates. */
+	#plain = 0
 	/** Characters that commands inside commands may still have: each reading of a wrapper is a copy of all its words. */
 	#left = 10 * maxShellText
 	/** The text that is being read, the first here-document of the substitution that is looked at. */
@@ -99,7 +112,6 @@ class Reader {
 		if (/^HOME\+?=|\s(?:export\s+)?HOME=/.test(text)) this.#doubt('it changes HOME', false)
 		if (this.#usesPwd && (this.#folders.length > 0 || /\bPWD\+?=|\bpopd\b/.test(text)))
 			this.#doubt('it uses PWD after a change of the folder', false)
-		if (text.includes('$\\\n')) this.#doubt('a line goes on behind a $', true)
 		if (misreadByBash(text)) this.#doubt('bash reads a case after time in a substitution in a way of its own', true)
 		// What is only data in this text is run when something evaluates it.
 		const given = this.#texts.filter((one) => one.input)
@@ -126,6 +138,8 @@ class Reader {
 		let found = this.#decoded.get(word)
 		if (!found) {
 			if (/\$\{?PWD\b|^~\+|\bpwd\b/.test(word.text)) this.#usesPwd = true
+			// bash looks for the end of such a string as if a substitution stood in it, and then expands none.
+			if (/"[^"]*\$\$[({[]/.test(word.text)) this.#doubt('a $$ stands before a bracket in a quoted text', true)
 			found = decodeWord(word, this.#known)
 			this.#decoded.set(word, found)
 		}
@@ -140,6 +154,7 @@ class Reader {
 
 	/** @param guess the text may be no shell text at all: its errors mean nothing */
 	#script(text: string, depth: number, guess = false): void {
+		if (joinsLines(text)) this.#doubt('a line goes on in the middle of a mark', true)
 		const tree = this.#parser.parse(text)
 		const outer = this.#reprinted
 		this.#reprinted = { text, here: null, inside: false }
@@ -198,7 +213,12 @@ class Reader {
 			case 'ArithmeticExpansion':
 			case 'ArithmeticCommand':
 			case 'ArithmeticFor':
-				this.#evaluate('it calculates (arithmetic runs commands in array indexes)')
+				// Numbers alone name nothing that could be evaluated.
+				if (
+					node.type === 'ArithmeticFor' ||
+					/[A-Za-z_$`]/.test(node.type === 'ArithmeticCommand' ? node.body : node.text.slice(1))
+				)
+					this.#evaluate('it calculates (arithmetic runs commands in array indexes)')
 				// Without its `$`, so that the text below is read as quoted text and not as arithmetic once more.
 				if (node.type === 'ArithmeticExpansion') this.#keep(node.text.slice(1))
 				if (node.type === 'ArithmeticCommand') this.#keep(node.body)
@@ -373,20 +393,13 @@ class Reader {
 		} else {
 			if (inner.script.includes(DYNAMIC)) this.#doubt(`${name} is given text that is known only at the run`, false)
 			// An unknown part becomes an expansion again: the parser must see a word there.
-			this.#script(inner.script.replaceAll(DYNAMIC, '$__unknown'), depth + 1, inner.sure !== true)
+			const text = inner.script.replaceAll(DYNAMIC, '$__unknown')
+			if (inner.plain) this.#plain++
+			this.#script(text, depth + 1, inner.sure !== true)
+			if (this.#plain > 0 && !inner.plain) for (const one of plainShellTexts(text)) this.#script(one, depth + 1, true)
+			if (inner.plain) this.#plain--
 		}
 	}
 }
-
-/** Text that printf or a here-document would hand on, as shell text: escapes done, an editor's `!` and make's tab cut off. */
-const inputText = (text: string): string =>
-	text
-		.replace(/\\n/g, '\n')
-		.replace(/\\t/g, '\t')
-		.replaceAll(DYNAMIC, '$__unknown')
-		.replace(/^[ \t]*!|^\t[@+-]*/gm, '')
-
-/** A folder that `cd` names; a pattern means what lies on the disk. */
-const folderOf = (word = DYNAMIC): string => (/[*?[]/.test(word) ? DYNAMIC : word)
 
 const hereText = (node: HereDoc): string => node.body.text

@@ -1,44 +1,13 @@
 // A page's words without what hides in them: invisible characters, and tags that only look like Garuda's own. Used by web_fetch and web_search.
 
+import { latinLetters } from '../look-alikes.ts'
+
 /**
  * Characters that show nothing and carry text past a reader: zero-width and joining ones that no script needs, directions,
  * tags, and variation selectors where there are more than a letter can use.
  */
 const invisible =
 	/[\u00ad\u061c\u115f\u1160\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|\u034f|[\u17b4\u17b5]|[\u180b-\u180f]|[\ufe00-\ufe0f]{2,}|[\u200c\u200d]{2,}/gu
-
-/** Letters of other scripts that look like those of the names below. */
-const alike: Record<string, string> = {
-	а: 'a',
-	α: 'a',
-	ɑ: 'a',
-	с: 'c',
-	ԁ: 'd',
-	е: 'e',
-	ε: 'e',
-	ɡ: 'g',
-	і: 'i',
-	ı: 'i',
-	ι: 'i',
-	ӏ: 'l',
-	м: 'm',
-	п: 'n',
-	о: 'o',
-	ο: 'o',
-	р: 'p',
-	ρ: 'p',
-	г: 'r',
-	ѕ: 's',
-	т: 't',
-	τ: 't',
-	υ: 'u',
-	ц: 'u',
-	ѡ: 'w',
-	ԝ: 'w',
-	ω: 'w',
-	у: 'y',
-	ѵ: 'v',
-}
 
 const names = /^(?:garuda|systemreminder|toolresult|webresult|mcpresult)/
 
@@ -51,10 +20,6 @@ export const plainWords = (text: string): string =>
 		.replace(/[\u2028\u2029]/g, '\n')
 		.replace(invisible, '')
 		.replace(tag, (whole, _open: string, between: string, name: string) => {
-			const letters = name
-				.normalize('NFKD')
-				.toLowerCase()
-				.replace(/./gu, (char) => alike[char] ?? char)
-				.replace(/[^a-z]/g, '')
+			const letters = latinLetters(name).replace(/[^a-z]/g, '')
 			return names.test(letters) ? `&lt;${between}${name}` : whole
 		})

@@ -13,4 +13,21 @@ describe('inspect: the text of a check', () => {
 		for (const text of ['npm test', ' npm test\n', 'bash  npm test ', 'outside npm test\t'])
 			expect(await command(text), text).to.equal('npm test')
 	})
+
+	it('takes grep for the program where it has more than a path, for the tool else', async () => {
+		const found = {
+			resolve: async (path: string) => ({
+				path,
+				shown: path,
+				inside: true,
+				exists: true,
+				sensitive: null,
+				protected: null,
+			}),
+		}
+		expect((await callFrom('grep -r x secret', found)).info.command).to.equal('grep -r x secret')
+		expect((await callFrom('grep -rx', found)).info.command).to.equal('grep -rx')
+		expect((await callFrom('grep secret', found)).tool).to.equal('grep')
+		expect((await callFrom('read_file a b.txt', found)).tool).to.equal('read_file')
+	})
 })

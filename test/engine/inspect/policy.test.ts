@@ -57,6 +57,17 @@ describe('inspect: policy', () => {
 			return report
 		}
 
+		it('says what the tool itself refuses: no fault of its own', async () => {
+			expect(await check('edit_file none/../x.ts')).to.include({ decision: 'deny', tool: 'edit_file' })
+			expect((await check('web_fetch file:///x')).reason).to.match(/file:/)
+		})
+
+		it('names an ask rule that an unknown part could meet as one that could', async () => {
+			await settings({ ask: ['bash(git push *)'] })
+			expect((await check('x=git; $x push a')).reason).to.match(/^whether the ask rule .* known only at the run/)
+			expect((await check('git push a')).reason).to.match(/asks each time/)
+		})
+
 		it('says the decision with the rule, its list, level, file and line', async () => {
 			const file = await settings({
 				deny: ['bash(curl:*)'],

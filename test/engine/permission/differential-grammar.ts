@@ -43,6 +43,10 @@ export class Grammar {
 		let text = this.#list(count, 0)
 		if (this.#chance(0.04)) text = `${text} # ${this.#of(leaves)} "`
 		if (this.#chance(0.03)) text = text.replaceAll(' ', this.#of(['  ', '\t', ' \\\n']))
+		if (this.#chance(0.005)) {
+			const at = this.#below(text.length + 1)
+			text = `${text.slice(0, at)}\\\n${text.slice(at)}`
+		}
 		return this.#chance(this.#broken) ? this.#damage(text) : text
 	}
 
@@ -164,7 +168,7 @@ export class Grammar {
 				() =>
 					this.#of(['$X', '"$X"', '${X:-d}', '$$', '$?', '"${X%.*}"', '${#X}', '$HOME/a', '~', '~/a', '"$@"', '$#']),
 			],
-			[3, () => this.#of(['*', '*.none', '[ab]?', '"*"'])],
+			[3, () => this.#of(['*', '*.none', '[ab]?', '[a$X]?', '"*"'])],
 			[2.5, () => (depth > 2 ? 'b' : `$(${this.#command(depth + 1)})`)],
 			[2, () => (depth > 2 ? 'b' : `"$(${this.#command(depth + 1)})"`)],
 			[1.2, () => (depth > 1 ? 'b' : `\`${this.#simple(3).replace(/[`\\$]/g, '')}\``)],
@@ -225,6 +229,7 @@ export class Grammar {
 					`${this.#of(['bash -ec', 'sh -xc', 'bash -c --', 'bash -ce', 'bash -co pipefail', 'bash -c +o posix'])} ${script()}`,
 			],
 			[1, () => `bash -c ${script()} name a b`],
+			[0.5, () => `${this.#of(['bash', 'sh -e', '.', 'source'])} ${inner()}`],
 			[3, () => `eval ${this.#of([script(), inner(), `${single(`${this.#of(leaves)} a`)} b`])}`],
 			[1, () => `builtin eval ${script()}`],
 			[1, () => `trap ${script()} ${this.#of(['EXIT', '0', 'DEBUG', 'ERR'])}`],

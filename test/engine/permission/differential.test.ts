@@ -68,6 +68,42 @@ describe('permission: differential', () => {
 		}
 	})
 
+	it('texts that were once missed: patterns, lines that go on, strings and braces in odd forms, files that a shell runs', async () => {
+		for (const text of [
+			'gaa [a$b]? x',
+			"bash -O extglob -c 'gaa @(a|$X) b'",
+			"sh -c 'eval gaa $'\\''t\\x61b'\\'' x/y'",
+			"sh -c \"gaa '[[' \\$'b' {a,b}\"",
+			'sh -c "eval gaa {a,b} c"',
+			'sh -c "eval \'gaa {a,b} <<E\nE\'"',
+			'gaa "${\\\nX:-$(gbb)}"',
+			'gaa ${X\\\n:-$(gbb)}',
+			'gaa $H\\\nOME/a',
+			'gaa <\\\n(gbb)',
+			'gaa 2\\\n>o',
+			'gaa "$$(g""no \'\n\')}"',
+			"gaa $'\\x{61 b' .",
+			"gaa $'\\U110000'",
+			'gaa {a},b}',
+			'gaa {a,b}{c},d}',
+			'gaa {a,~}',
+			'bash gaa -c b',
+			"sh -c '. gaa % [ab]? !'",
+		]) {
+			const { misses, started } = await runner.compare([text])
+			expect(misses, text).to.deep.equal([])
+			expect(started, text).to.be.greaterThan(0)
+		}
+		const programs = async (text: string) =>
+			(await readShell(text, '/home/nobody')).commands.map(({ words }) => words.join(' '))
+		expect(await programs('sh ./deploy.sh a')).to.deep.equal(['sh ./deploy.sh a', './deploy.sh a'])
+		expect(await programs('. deploy.sh a')).to.include.members(['deploy.sh a', './deploy.sh a', './deploy.sh'])
+		expect((await readShell('{g?a,x} y')).doubts).not.to.deep.equal([])
+		expect((await readShell("echo $((1+2)) '$(gaa)'")).doubts).to.deep.equal([])
+		expect((await readShell("echo $((x+2)) '$(gaa)'")).doubts).not.to.deep.equal([])
+		expect((await readShell('gaa |\\\n  gbb && \\\n gno')).doubts).to.deep.equal([])
+	})
+
 	it('ordinary commands are read with certainty: unsure on at most 2 %', async () => {
 		const all = groups.flatMap(({ commands }) => commands)
 		const read = await Promise.all(all.map((text) => readShell(text, '/home/nobody')))

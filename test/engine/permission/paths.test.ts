@@ -15,7 +15,7 @@ const writes = async (text: string): Promise<string[]> => [
 const reads = async (text: string): Promise<string[]> =>
 	(await named(text))
 		.filter(({ access }) => access === 'read')
-		.map(({ via, word }) => (via === 'option' ? `=${word}` : word))
+		.map(({ via, word }) => (via === 'option' ? `=${word}` : via === 'pattern' ? `pattern ${word}` : word))
 
 describe('permission: paths of a command', () => {
 	it('files that a program writes are found by its name', async () => {
@@ -183,6 +183,24 @@ describe('permission: paths of a command', () => {
 				expect((await bash(at, 'cp x src', { deny: [rule] })).decision, rule).to.equal('allow')
 		})
 
+		it('deny-13 of which all content is denied is read by nothing that names it or a pattern in it', async () => {
+			const lists = { deny: ['read(secret/**)', 'read(**/*.pem)'] }
+			for (const text of [
+				'grep -r x secret',
+				'cp -r secret /tmp/x',
+				'tar cf a.tar ./secret/',
+				'cat secret/*',
+				'head -n 1 secret/k?y',
+				'cat *.pem',
+				'cat sub/*.pem | wc -l',
+			])
+				expect((await bash(at, text, lists)).decision, text).to.equal('deny')
+			for (const text of ['cat *.txt', 'grep -r x src', 'ls other/*', "sed 's/a*/b/' notes"])
+				expect((await bash(at, text, lists)).decision, text).to.equal('allow')
+			// With no rule a pattern is only a word: what it finds is masked.
+			expect((await bash(at, "find . -name '.env*'", {})).decision).to.equal('allow')
+		})
+
 		it('deny-13 is not taken away above what is denied', async () => {
 			for (const command of ['rm -rf src', 'mv src y', 'git clean -fd src', 'git mv src y', 'shred src']) {
 				expect((await bash(at, command, { deny: ['edit(src/deep/x*)'] })).decision, command).to.equal('deny')
@@ -235,7 +253,7 @@ describe('permission: paths of a command', () => {
 			['gaa https://h/x a=https://h', ['https://h/x', 'a=https://h']],
 			['./gaa x', ['./gaa', 'x']],
 			['/bin/gaa', ['/bin/gaa']],
-			["gaa '' 'a\nb' a*b a?b -", []],
+			["gaa '' 'a\nb' a*b a?b -*c -", ['pattern a*b', 'pattern a?b']],
 			[`gaa ${'x'.repeat(4097)}`, []],
 			['a < x', ['x']],
 			['a <& $x', [DYNAMIC]],
