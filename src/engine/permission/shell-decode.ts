@@ -120,6 +120,10 @@ function braces(text: string): string[] {
 /** Several words from one brace: `{rm,-rf}` is a command with an argument, and `a{b,c}` two words. */
 export const hasDynamic = (text: string): boolean => text.includes(DYNAMIC)
 
+/** An expansion stands in a word that the parser gives as plain text. */
+export const hidesParts = (word: Word): boolean =>
+	/[$`]/.test(word.text) && !word.parts && /\$[\w({['"@*#?!$-]|`/.test(word.text.replace(/\\./gs, ''))
+
 /**
  * bash 5.2 ends `$(time { case x in a) …` at the pattern's parenthesis and reads the rest, quoted here-documents too, as
  * text around it (found by the comparison with what bash runs).

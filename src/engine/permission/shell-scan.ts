@@ -1,6 +1,7 @@
 // A command that is too long or too deep to parse, read roughly. Part of shell-words.
+
+import type { ShellCommand, SimpleCommand } from './shell-command.ts'
 import { DYNAMIC } from './shell-decode.ts'
-import type { ShellCommand, SimpleCommand } from './shell-words.ts'
 
 /** Longer commands are not parsed: deny rules see rough pieces, and it asks. */
 export const maxShellText = 64 * 1024

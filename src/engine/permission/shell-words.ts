@@ -6,6 +6,7 @@ import {
 	decodeAssignment,
 	decodeWord,
 	folderOf,
+	hidesParts,
 	inputText,
 	joinsLines,
 	type Known,
@@ -17,45 +18,9 @@ import { plainShellTexts } from './shell-plain.ts'
 import { maxShellText, scan } from './shell-scan.ts'
 import { fromVariables } from './shell-variables.ts'
 
+export type { Doubt, ShellCommand, ShellRedirect, SimpleCommand } from './shell-command.ts'
 export { DYNAMIC } from './shell-decode.ts'
 export { maxShellText } from './shell-scan.ts'
-
-export interface ShellRedirect {
-	op: string
-	/** The decoded target; DYNAMIC stands for its unknown parts. */
-	target: string
-}
-
-/** One command that could run: written, or found inside another one's words. */
-export interface SimpleCommand {
-	/** After quote removal; DYNAMIC stands for parts that only the run knows. Empty for redirections alone. */
-	words: string[]
-	/** The words as written, joined by single spaces. Allow rules match this. */
-	text: string
-	/** NAME=value stands before it: allow rules do not match. */
-	prefixed: boolean
-	/** 0: written as a command in the text or a substitution; more: inside a wrapper, a string or a here-document. */
-	depth: number
-	redirects: ShellRedirect[]
-}
-
-export interface Doubt {
-	reason: string
-	/** Grave: asks always. Else: asks when a deny or ask rule might be evaded, and no allow rule with a pattern matches. */
-	grave: boolean
-}
-
-export interface ShellCommand {
-	text: string
-	commands: SimpleCommand[]
-	doubts: Doubt[]
-	/** It does not parse (or is too long to): `commands` may be incomplete. */
-	broken: string | null
-	/** Over the size limit: only a scan of the words was done; `commands` holds rough pieces. */
-	rough: boolean
-	/** Folders that `cd` and `pushd` name; DYNAMIC inside means unknown. */
-	folders: string[]
-}
 
 const maxDepth = 8
 const maxCommands = 20_000
@@ -140,6 +105,7 @@ class Reader {
 			if (/\$\{?PWD\b|^~\+|\bpwd\b/.test(word.text)) this.#usesPwd = true
 			// bash looks for the end of such a string as if a substitution stood in it, and then expands none.
 			if (/"[^"]*\$\$[({[]/.test(word.text)) this.#doubt('a $$ stands before a bracket in a quoted text', true)
+			if (hidesParts(word)) this.#doubt('a word could not be taken apart', true)
 			found = decodeWord(word, this.#known)
 			this.#decoded.set(word, found)
 		}
@@ -209,6 +175,7 @@ class Reader {
 			case 'Word':
 				// A substitution is written with one of these, whatever quoting it stands in.
 				if (/[$`]/.test(node.text)) this.#keep(this.#decode(node).words.join(' '))
+				this.#oddArray(/^\w+(?:\[[^\]]*\])?\+?=(\(.*)/s.exec(node.text)?.[1] ?? '', depth)
 				break
 			case 'ArithmeticExpansion':
 			case 'ArithmeticCommand':
@@ -251,6 +218,7 @@ class Reader {
 				break
 			case 'Assignment':
 				if (node.index) this.#evaluate('it evaluates an index')
+				if (node.value.type === 'Word') this.#oddArray(node.value.text, depth)
 				break
 			case 'HereDoc':
 				this.#reprinted.here ??= node.pos
@@ -272,6 +240,13 @@ class Reader {
 		if (/^[a-z][a-z0-9]*$/.test(name) && !/^(?:path|cdpath|fpath|prompt)$/.test(name)) return
 		if (name === 'HOME' || name === 'PWD') this.#doubt(`it changes ${name}`, false)
 		this.#add({ words: [`${name}=${value}`], text: `${name}=`, prefixed: false, depth, redirects: [] })
+	}
+
+	/** `a=($(b))c`: the parser takes an array with more behind it for plain text, bash runs what stands in it. */
+	#oddArray(text: string, depth: number): void {
+		if (!text.startsWith('(')) return
+		this.#doubt('more text stands behind an array', true)
+		this.#script(text, depth + 1, true)
 	}
 
 	#keep(text: string, input = false): void {

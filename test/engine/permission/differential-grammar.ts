@@ -107,6 +107,7 @@ export class Grammar {
 		return this.#chance(0.05) ? this.#hereDoc(text, depth) : text
 	}
 
+	/** What is always unsure (a name or a text known only at the run) is rare, here and below: it can show no miss. */
 	#name(depth: number): string {
 		const leaf = this.#of(leaves)
 		return this.#pick(
@@ -120,12 +121,12 @@ export class Grammar {
 			[1, () => `{${leaf},a}`],
 			[1, () => `$'\\147'${leaf.slice(1)}`],
 			[0.5, () => `$IFS ${leaf}`],
-			[0.15, () => `\${NOTHING}${leaf}`],
-			[0.15, () => `$(printf ${leaf})`],
-			[0.15, () => `\${X:-${leaf}}`],
+			[0.1, () => `\${NOTHING}${leaf}`],
+			[0.1, () => `$(printf ${leaf})`],
+			[0.1, () => `\${X:-${leaf}}`],
 			[0.5, () => `""${leaf}`],
 			[1, () => `{,}${leaf}`],
-			[0.15, () => `g?${leaf.slice(2)}`],
+			[0.1, () => `g?${leaf.slice(2)}`],
 			[0.4, () => `$"${leaf}"`],
 			[1, () => `<(${this.#command(depth + 2)}) ${leaf}`],
 		)
@@ -244,11 +245,11 @@ export class Grammar {
 					`find . -maxdepth 0 ${this.#of(['-exec', '-execdir', '-type d -exec'])} ${this.#of(leaves)} ${this.#of(['{} \\;', "{} ';'", '{} +', 'x {} ";"'])}`,
 			],
 			[1, () => `find . -maxdepth 0 -exec ${this.#of(leaves)} {} \\; -exec ${this.#of(leaves)} b \\;`],
-			[0.2, () => `${this.#of(['sh', 'bash', 'bash -s', 'sh -'])} <<'E7'\n${this.#list(1, 3)}\nE7\n`],
-			[0.2, () => `echo ${single(inner())} | ${this.#of(['sh', 'bash', 'bash -s a'])}`],
-			[0.2, () => `bash <<< ${single(inner())}`],
-			[0.2, () => `. /dev/stdin <<< ${single(inner())}`],
-			[0.2, () => `source <(echo ${single(inner())})`],
+			[0.15, () => `${this.#of(['sh', 'bash', 'bash -s', 'sh -'])} <<'E7'\n${this.#list(1, 3)}\nE7\n`],
+			[0.15, () => `echo ${single(inner())} | ${this.#of(['sh', 'bash', 'bash -s a'])}`],
+			[0.15, () => `bash <<< ${single(inner())}`],
+			[0.15, () => `. /dev/stdin <<< ${single(inner())}`],
+			[0.15, () => `source <(echo ${single(inner())})`],
 			[0.4, () => `mapfile -C ${single(this.#of(leaves))} -c 1 arr <<< a`],
 			[0.15, () => `printf -v 'a[$(${this.#of(leaves)})]' x`],
 			[0.15, () => `[[ a -eq 'a[$(${this.#of(leaves)})]' ]]`],

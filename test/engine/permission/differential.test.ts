@@ -85,6 +85,8 @@ describe('permission: differential', () => {
 			"gaa $'\\x{61 b' .",
 			"gaa $'\\U110000'",
 			'gaa {a},b}',
+			'x=($(gaa))y',
+			'x=($(gaa a))\\\n',
 			'gaa {a,b}{c},d}',
 			'gaa {a,~}',
 			'bash gaa -c b',
