@@ -1,5 +1,6 @@
 // A shell command read with a real parser: every simple command that it could run, and every doubt. Feeds permission/decide.
 import type { Command, HereDoc, Redirection, SyntaxNode, Word } from 'unbash'
+import type { ShellCommand, ShellRedirect, SimpleCommand } from './shell-command.ts'
 import {
 	type Decoded,
 	DYNAMIC,
