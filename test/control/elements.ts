@@ -47,7 +47,7 @@ const rules = [
 	'engine/permission/policy-rules',
 	'engine/permission/rules',
 	'engine/permission/linked-rules',
-
+	'engine/permission/odd-texts',
 	'engine/permission/against-bash',
 	'engine/permission/host-rule',
 	'engine/tools/invoke',
