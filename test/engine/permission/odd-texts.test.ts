@@ -28,6 +28,9 @@ describe('permission: odd texts', () => {
 			// A substitution in quotes has quotes of its own.
 			['gaa "$(gbb "{b" {c,d})" [[', 'gaa "$(gbb "{b" \\{c,d})" [', 'gaa "$(gbb "{b" {c,d})" ['],
 			['gaa $((1)) "{b" [[', 'gaa $((1)) "{b" ['],
+			["((gaa)) '[['", "( (gaa)) '[['", "( (gaa)) '['"],
+			["gaa &> o '[['", "gaa & > o '[['", "gaa & > o '['"],
+			['gaa "$(gbb $((1)) "{b" {c,d})" [[', 'gaa "$(gbb $((1)) "{b" \\{c,d})" [', 'gaa "$(gbb $((1)) "{b" {c,d})" ['],
 			['(gaa "{b") [[', '(gaa "{b") ['],
 			// A here-document's stray quote leads the first reading astray.
 			["gaa <<E\nit's\nE\n((gbb))", "gaa <<E\nit's\nE\n( (gbb))"],
