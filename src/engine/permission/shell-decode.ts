@@ -136,9 +136,11 @@ export function misreadByBash(text: string): boolean {
 
 /**
  * bash takes `\` and a line's end out wherever they stand, also between the marks of one operator or expansion (`$` and `(`,
- * `<` and `(`, a stream's number and `>`) and behind `${`: the parser then sees other marks than bash does.
+ * `<` and `(`, a stream's number and `>`) and behind `${`: the parser then sees other marks than bash does. At the end of all
+ * bash drops a `\`, and a plain sh keeps it.
  */
 export function joinsLines(text: string): boolean {
+	if (/(?<!\\)(?:\\\\)*\\$/.test(text)) return true
 	if (!text.includes('\\\n')) return false
 	if (/\$\w*\\\n|[^\s\w./,@%+:-]\\\n[^\s\w.,@%+:]|\w\\\n[<>]/.test(text)) return true
 	let open = 0

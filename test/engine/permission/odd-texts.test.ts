@@ -84,6 +84,8 @@ describe('permission: odd texts', () => {
 			'(\\\n( 1 ))',
 			'gbb 2\\\n>o',
 			'gbb ~\\\n/x',
+			'gaa b\\',
+			'gaa b\\\\\\',
 		])
 			expect(await doubts(text), JSON.stringify(text)).to.include('a line goes on in the middle of a mark')
 		expect(await doubts("eval 'gbb $\\\n(gaa)'")).to.include('a line goes on in the middle of a mark')
@@ -94,6 +96,8 @@ describe('permission: odd texts', () => {
 			'gaa ${x}\\\n b',
 			'gaa a/\\\nb',
 			"gaa '$X' \\\nb",
+			'gaa b\\\\',
+			'gaa b\\\\\ngbb',
 		])
 			expect(await doubts(text), JSON.stringify(text)).to.deep.equal([])
 	})
