@@ -48,6 +48,7 @@ const rules = [
 	'engine/permission/rules',
 	'engine/permission/linked-rules',
 	'engine/permission/odd-texts',
+	'engine/permission/options',
 	'engine/permission/against-bash',
 	'engine/permission/host-rule',
 	'engine/tools/invoke',

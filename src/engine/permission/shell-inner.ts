@@ -146,7 +146,7 @@ function code(name: string, args: readonly string[]): Inner[] {
 
 /** Options that say in any program that their value is a command. */
 const tellingOption =
-	/^--?(?:[a-z]+-)*(?:exec|sh-exec|execute|command|cmd|pager|editor|program|askpass|speller|viewer|script-shell|toolexec|run_under|entrypoint)(?:=(.*))?$/is
+	/^--?(?:[a-z]+-)*(?:exec|execute|command|cmd|pager|editor|program|askpass|speller|viewer|script-shell|toolexec|run_under|entrypoint)(?:=(.*))?$/is
 
 /** Words that say in any program that a command stands behind the next `--`. */
 const tellingWord = /^(?:exec|shell|enter|develop|explore)$/
@@ -206,7 +206,7 @@ const special: Record<string, (args: readonly string[]) => Inner[]> = {
 	flock: (args) => scripts(...values(args, '-c', '--command')),
 	watch: (args) => scripts(...afterOptions(args, { valued: '-n --interval' }).map((words) => words.join(' '))),
 	hyperfine: (args) => scripts(...args.filter((word) => !word.startsWith('-'))),
-	'nix-shell': (args) => scripts(...values(args, '--run', '--command')),
+	'nix-shell': (args) => scripts(...values(args, '--run')),
 	ssh: (args) => [...sshOptions(args), ...remote(args)],
 	autossh: (args) => [...sshOptions(args), ...remote(args)],
 	scp: (args) => sshOptions(args, '-S'),

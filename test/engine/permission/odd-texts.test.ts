@@ -65,6 +65,10 @@ describe('permission: odd texts', () => {
 		for (const text of ['{a,b', 'a,b}', '{ab}', '{a\\,b}', '{"a,b"}', '},{'])
 			expect(await words(`gaa ${text}`), text).to.not.include(DYNAMIC)
 		expect(await words('gaa {a,b}}')).to.deep.equal(['a}', 'b}'])
+		// Nothing unquoted is no word, nothing quoted is one.
+		expect(await words('gaa {a,}')).to.deep.equal(['a'])
+		for (const quoted of ['""', "''", '$""', "$''"])
+			expect(await words(`gaa {a,}${quoted}`), quoted).to.deep.equal(['a', ''])
 	})
 
 	it('strings that bash decodes in ways of its own are unknown text', async () => {
