@@ -36,7 +36,7 @@ export const toolStarters: Record<string, Starter> = {
 	singularity: container,
 	rustup: under(/^run$/),
 	nvm: under(/^exec$/),
-	mise: under(/^(?:exec|x)$/),
+	mise: under(/^x$/),
 	'aws-vault': under(/^exec$/),
 	// Its options take none, one or two words.
 	bwrap: (args) => [

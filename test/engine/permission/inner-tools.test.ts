@@ -46,7 +46,15 @@ describe('permission: tools and variables that hold commands', () => {
 	})
 
 	it('deny-12 wrappers within wrappers are read in bounded time: beyond it the text is rough, and asks', async () => {
-		for (const piece of ['sudo -x ', 'bwrap ', 'docker exec ', 'nice -a v ', "env -S 'sudo x' ", 'vim -c "!sudo x" ']) {
+		for (const piece of [
+			'sudo -x ',
+			'bwrap ',
+			'docker exec ',
+			'nice -a v ',
+			"env -S 'sudo x' ",
+			'vim -c "!sudo x" ',
+			'ssh -x v -y w ',
+		]) {
 			const started = process.cpuUsage()
 			const { commands, broken } = await readShell(`${piece.repeat(Math.floor(60_000 / piece.length))}; gaa b`)
 			const { user, system } = process.cpuUsage(started)

@@ -30,6 +30,9 @@ describe('permission: options that hold commands', () => {
 	it('deny-12 options of shells and editors hold whole texts', async () => {
 		for (const text of [
 			"fish -C 'true; gaa b'",
+			"gdb -eval-command 'shell gaa b'",
+			"gdb --eval-command 'shell gaa b'",
+			"gdb --init-eval-command 'shell gaa b'",
 			"nix-shell --command 'true; gaa b'",
 			"vim --cmd 'r !gaa b'",
 			'awk \'-esystem("gaa b")\'',
@@ -37,6 +40,13 @@ describe('permission: options that hold commands', () => {
 			'gawk \'--sourc=BEGIN { system("gaa b") }\'',
 		])
 			expect(await read(text), text).to.include('gaa b')
+	})
+
+	it('deny-12 a folder that a program goes to first is one where its words lie', async () => {
+		for (const name of ['git', 'make', 'env', 'tar', 'ninja'])
+			for (const option of ['-C sub', '-Csub', '--directory sub', '--directory=sub', '--chdir=sub'])
+				expect((await readShell(`${name} ${option} gaa`)).folders, `${name} ${option}`).to.deep.equal(['sub'])
+		expect((await readShell('ls -C sub')).folders).to.deep.equal([])
 	})
 
 	it('deny-12 settings of npm that a later npm runs', async () => {
