@@ -260,7 +260,7 @@ function outputs(name: string, args: readonly string[]): string[] {
 					'--dump-header',
 					'-c',
 					'--cookie-jar',
-					'--trace',
+					// Its beginning, --trace, is an option of its own and is read with it.
 					'--trace-ascii',
 					'--stderr',
 				),

@@ -221,7 +221,6 @@ function writtenPattern(source: string, list: RuleList, { root, home }: RulePlac
 	const folder = source.endsWith('/')
 	let glob = folder ? source.slice(0, -1) : source
 	const atRoot = glob.startsWith('./')
-	if (atRoot) glob = glob.replace(/^(?:\.\/+)+/, '')
 	if (glob === '~' || glob.startsWith('~/')) glob = fixedPart(home) + glob.slice(1)
 	else if (!isAbsolute(glob)) {
 		const anywhere = glob.startsWith('**/') && wide

@@ -66,7 +66,7 @@ const wrappers: Record<string, Wrapper> = {
 	valgrind: {},
 	numactl: { valued: '-C -m -N -i -p -P -l' },
 	cpulimit: { valued: '-l -p -e -P' },
-	faketime: { valued: '-f --exclude-monotonic', skip: 1 },
+	faketime: { skip: 1 },
 	eatmydata: {},
 	'aa-exec': { valued: '-p -n --profile --namespace' },
 	'systemd-inhibit': {},

@@ -57,9 +57,16 @@ describe('permission: options that hold commands', () => {
 	})
 
 	it('a word that an option takes is no command, and what stands behind is read once', async () => {
+		for (const text of ['faketime -f 0 gaa b', 'faketime --exclude-monotonic 0 gaa b', 'faketime 0 gaa b'])
+			expect(await read(text), text).to.include('gaa b')
 		for (const [text, ...expected] of [
 			['script -t v f gaa b', 'gaa b'],
 			['script -T v f gaa b', 'gaa b'],
+			...['timeout', 'gtimeout'].flatMap((name) =>
+				['-s KILL', '-k 1', '--signal KILL', '--kill-after 1'].map((option) => [`${name} ${option} 5 gaa b`, 'gaa b']),
+			),
+			['flock -w 1 f gaa b', 'gaa b'],
+			['flock -E 1 f gaa b', 'gaa b'],
 			['watch -n 5 gaa b', 'gaa b'],
 			['watch --interval 5 gaa b', 'gaa b'],
 		] as [string, ...string[]][])

@@ -202,7 +202,14 @@ describe('permission: paths of a command', () => {
 		})
 
 		it('deny-13 is not taken away above what is denied', async () => {
-			for (const command of ['rm -rf src', 'mv src y', 'git clean -fd src', 'git mv src y', 'shred src']) {
+			for (const command of [
+				'rm -rf src',
+				'git rm -r src',
+				'mv src y',
+				'git clean -fd src',
+				'git mv src y',
+				'shred src',
+			]) {
 				expect((await bash(at, command, { deny: ['edit(src/deep/x*)'] })).decision, command).to.equal('deny')
 				expect((await bash(at, command, { ask: ['read(SRC/deep/k)'] })).decision, command).to.equal('ask')
 				expect((await bash(at, command, { deny: ['edit(other/x)'] })).decision, command).to.equal('allow')
@@ -307,7 +314,11 @@ describe('permission: paths of a command', () => {
 			const many = (word: (index: number) => string) =>
 				Array.from({ length: 2_100 }, (_, index) => word(index)).join(' ')
 			const deny = { deny: ['edit(w)'] }
-			for (const words of [many((index) => `f${index}`), many((index) => `--x=f${index}`)]) {
+			for (const words of [
+				many((index) => `f${index}`),
+				many((index) => `f${index}*`),
+				many((index) => `--x=f${index}`),
+			]) {
 				expect((await bash(at, `gaa ${words}`, {})).decision).to.equal('ask')
 				for (const output of [`gaa ${words} > w`, `gaa ${words} --output=w`, `gaa ${words}; tee w`])
 					expect((await bash(at, output, deny)).decision, output.slice(-20)).to.equal('deny')

@@ -24,6 +24,14 @@ describe('permission: rules', () => {
 		expect(parseRule('bash(*)')).to.include({ kind: 'bash', pattern: null })
 		expect(parseRule('host(*.example.com)')).to.include({ kind: 'host' })
 		expect(parseRule('bash(echo (a))')).to.include({ pattern: 'echo (a)' })
+		// Nothing expands these, so the rule would hold nobody.
+		for (const text of ['read($HOME/x)', 'edit(${HOME}/x)', 'read(~bob/x)'])
+			expect(parseRule(text), text)
+				.to.have.property('error')
+				.that.matches(/nothing expands/)
+		expect(
+			ruleSet(ruleTexts({ deny: ['list'] }), { root: '/w', home: '/h', real: (path) => path }).problems[0]!.text,
+		).to.match(/needs a path/)
 		for (const text of [
 			'',
 			'bash(',
