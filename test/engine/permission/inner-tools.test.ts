@@ -72,6 +72,7 @@ describe('permission: tools and variables that hold commands', () => {
 		expect(await read(`bwrap ${'--a / / '.repeat(40)} gaa b`)).to.include(DYNAMIC)
 		expect(await read('bwrap --a / / x')).to.not.include(DYNAMIC)
 		expect(await read(`env ${'-S x '.repeat(30)}`)).to.include(DYNAMIC)
+		expect(await read(`env ${'-Sx '.repeat(30)}`)).to.include(DYNAMIC)
 		expect(await read(`env ${'-S x '.repeat(3)}`)).to.not.include(DYNAMIC)
 		// Linear: every reading is a copy of the rest.
 		const started = performance.now()

@@ -11,7 +11,7 @@ describe('permission: options that hold commands', () => {
 			'su --comman "gaa b"',
 			'su --comman="gaa b"',
 			'su --session-comman "gaa b"',
-			'runuser --comman "gaa b"',
+			'runuser --comman "true; gaa b"',
 			'script --comman "gaa b"',
 			'flock f --comman "gaa b"',
 			'man --page "gaa b" x',
