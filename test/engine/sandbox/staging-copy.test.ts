@@ -171,7 +171,8 @@ for (const way of ['overlay', 'copy'] as const)
 			for (let round = 0; round < rounds; round++) {
 				await stage.renew()
 				put(join(tree.path, 'p/x'), `mine ${round}`)
-				writeFileSync(join(tree.path, `p/n${round}`), 'mine')
+				// New files and changed ones, and never so many that the copy grows.
+				writeFileSync(join(tree.path, `p/n${round % 50}`), `mine ${round}`)
 				const { changes: all } = await stage.list()
 				const done = applyChanges(tree, all, never).then(
 					() => applied++,
