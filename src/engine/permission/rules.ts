@@ -189,6 +189,10 @@ export interface RulePlaces {
 	real?(path: string): string
 }
 
+/** A glob's text before its first mark, and a text of it without its escapes. */
+const plainStart = (glob: string): string => /^(?:[^\\*?[{]|\\.)*/s.exec(glob)![0]
+const unescaped = (text: string): string => text.replace(/\\(.)/gs, '$1')
+
 /** A rule's path and, in deny and ask, where a link in it leads: who names the link means what lies behind. */
 function linkedPatterns(source: string, list: RuleList, places: RulePlaces): PathPattern[] {
 	const written = writtenPattern(source, list, places)
@@ -196,7 +200,7 @@ function linkedPatterns(source: string, list: RuleList, places: RulePlaces): Pat
 	if (!real || list === 'allow') return [written]
 	const { glob } = written
 	const fixed = (text: string) => {
-		const raw = /^(?:[^\\*?[{]|\\.)*/s.exec(text)![0]
+		const raw = plainStart(text)
 		return raw.length === text.length ? raw : raw.slice(0, raw.lastIndexOf('/'))
 	}
 	const found = [written]
@@ -204,7 +208,7 @@ function linkedPatterns(source: string, list: RuleList, places: RulePlaces): Pat
 	const bare = !/[/*?[{]|^~/.test(source)
 	for (const text of bare ? [glob, glob.replace('/**/', '/')] : [glob]) {
 		const part = fixed(text)
-		const path = part.replace(/\\(.)/gs, '$1')
+		const path = unescaped(part)
 		const target = path === '' ? '' : real(path)
 		if (target !== path) found.push(pathPattern(escapeGlob(target) + text.slice(part.length), true))
 	}
@@ -237,7 +241,7 @@ function pathPattern(glob: string, wide: boolean): PathPattern {
 	// Cannot be null: parseRule has tried it. A pattern that matches nothing would be a hole in a deny list.
 	const exact = compileGlob(glob, wide)
 	if (!exact) throw new Error(`path pattern lost: ${glob}`)
-	const start = /^(?:[^\\*?[{]|\\.)*/s.exec(glob)![0].replace(/\\(.)/gs, '$1')
+	const start = unescaped(plainStart(glob))
 	return { exact, glob, below: wide, literal: globLiteral(glob, wide), start: wide ? start.toLowerCase() : start }
 }
 

@@ -114,7 +114,7 @@ const mayBeBraces = (text: string): boolean => {
 function braces(text: string): string[] {
 	const inner = text.slice(1, -1)
 	if (!/^[^{}"'`$\\~*?[]*$/.test(inner) || !inner.includes(',')) return [DYNAMIC]
-	return inner.split(',').map((one) => one)
+	return inner.split(',')
 }
 
 /** Several words from one brace: `{rm,-rf}` is a command with an argument, and `a{b,c}` two words. */
